@@ -122,16 +122,16 @@ pub fn check(history: &History, reads: Reads, expiry: Option<Expiry>) -> CheckRe
         Ok(()) => {
             let Counts { nodes, sessions, closed, expired, silent, found, certain, missing_after_end } =
                 counts;
-            let evidence = json!({"nodes": nodes, "sessions": sessions, "closed": closed, "told_expired": expired,
-                "left_silent": silent, "found": found, "certainly_alive": certain,
+            let evidence = json!({"nodes": nodes, "sessions": sessions, "closed": closed,
+                "told_expired": expired, "left_silent": silent, "found": found, "certainly_alive": certain,
                 "gone_after_the_end": missing_after_end});
             if certain == 0 && missing_after_end == 0 {
                 let summary = "no look fell into a time of which anything is certain, so nothing was tested";
                 return CheckResult::new(NAME, Verdict::Unknown, summary).with_evidence(evidence);
             }
             let summary = format!(
-                "{} nodes of {} sessions: there in {} looks while their session certainly lived, gone in {} after it had \
-                 ended ({} closed, {} expired, {} left silent), and none came back",
+                "{} nodes of {} sessions: there in {} looks while their session certainly lived, gone in {} \
+                 after it had ended ({} closed, {} expired, {} left silent), and none came back",
                 count(nodes),
                 count(sessions),
                 count(certain),

@@ -96,8 +96,8 @@ fn judge<'a>(ops: &[&'a Op], counts: &mut Counts) -> Result<(), Broken<'a>> {
         let may_be = open.partition_point(|call| *call < read.ret);
         if strangers.len() > may_be {
             let why = format!(
-                "{}: {} numbers were seen by then that were given to nobody (the newest is {}), but only {may_be} \
-                 creates had an unknown fate",
+                "{}: {} numbers were seen by then that were given to nobody (the newest is {}), but only \
+                 {may_be} creates had an unknown fate",
                 describe(read),
                 strangers.len(),
                 strangers.last().copied().unwrap_or_default()

@@ -237,9 +237,8 @@ mod tests {
             };
             let (call, at) = (call.parse::<u64>().unwrap() * 1_000_000, ret);
             let event = |kind: &str, value: &str, time: u64, error: &str| {
-                format!(
-                    r#"{{"process":{process},"type":"{kind}","f":"{f}","key":3,"value":{value},"time":{time}{error}}}"#
-                )
+                let op = format!(r#""f":"{f}","key":3,"value":{value}"#);
+                format!(r#"{{"process":{process},"type":"{kind}",{op},"time":{time}{error}}}"#)
             };
             lines.push((call, 0, event("invoke", &asked, call, "")));
             if at != "-" {
@@ -284,8 +283,8 @@ mod tests {
         assert_eq!((summary.as_str(), ops), ("set 3: an element was lost", 2));
         assert_eq!(
             sentence,
-            "process 0 added 1 to set 3 (0.0000 s to 0.0010 s), but process 2 read 1 elements [2] from key 3 (0.0020 s \
-             to 0.0030 s), which began afterwards, without 1"
+            "process 0 added 1 to set 3 (0.0000 s to 0.0010 s), but process 2 read 1 elements [2] from key 3 \
+             (0.0020 s to 0.0030 s), which began afterwards, without 1"
         );
     }
 
@@ -372,7 +371,8 @@ mod tests {
                 script.push_str(&format!("read {list} ok {} {}\n", call * 2 + 1, (call + length) * 2 + 1));
             }
             let history = history(&script);
-            prop_assert_eq!(check(&history, Reads::Current).verdict != Verdict::Invalid, naive(&history), "{}", script);
+            let is_valid = check(&history, Reads::Current).verdict != Verdict::Invalid;
+            prop_assert_eq!(is_valid, naive(&history), "{}", script);
         }
     }
 }

@@ -46,9 +46,9 @@ fn a_stale_read_names_the_write_that_replaced_its_value() {
     );
     assert_eq!(
         sentence,
-        "process 3 read 41 from key 7 (0.0040 s to 0.0050 s), but that value had been replaced: before that process 1 \
-         wrote 42 to key 7 (0.0020 s to 0.0030 s), which was invoked only after process 0 wrote 41 to key 7 \
-         (0.0000 s to 0.0010 s) had returned; no value was written twice"
+        "process 3 read 41 from key 7 (0.0040 s to 0.0050 s), but that value had been replaced: before that \
+         process 1 wrote 42 to key 7 (0.0020 s to 0.0030 s), which was invoked only after process 0 wrote \
+         41 to key 7 (0.0000 s to 0.0010 s) had returned; no value was written twice"
     );
     assert_eq!(ops, [0, 1, 3]);
 }

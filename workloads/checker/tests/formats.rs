@@ -145,11 +145,12 @@ fn clients_by_name_are_clients_in_every_format() {
 {"process":"worker-2","type":"invoke","f":"read","value":null}
 {"process":"worker-2","type":"ok","f":"read","value":7}
 "#;
-    let edn = "{:process :worker-1 :type :invoke :f :read :value nil} {:process :worker-1 :type :ok :f :read :value 7}
+    let edn = "{:process :worker-1 :type :invoke :f :read :value nil} \
+{:process :worker-1 :type :ok :f :read :value 7}
 {:process :nemesis :type :info :f :start :value nil}
 {:process :worker-2 :type :invoke :f :read :value nil} {:process :worker-2 :type :ok :f :read :value 7}";
-    let log = "worker-1 :invoke :read nil\nworker-1 :ok :read 7\n:nemesis :info :start nil\nworker-2 :invoke :read nil
-worker-2 :ok :read 7\n";
+    let log = "worker-1 :invoke :read nil\nworker-1 :ok :read 7\n:nemesis :info :start nil\n\
+               worker-2 :invoke :read nil\nworker-2 :ok :read 7\n";
     for text in [json, edn, log] {
         let loaded = load(text.as_bytes()).unwrap();
         let processes: Vec<u64> = loaded.history.ops().iter().map(|op| op.process).collect();
@@ -164,7 +165,8 @@ worker-2 :ok :read 7\n";
 fn a_process_that_is_no_natural_number_is_named_with_its_line() {
     for number in ["1.5", "18446744073709551616", "1e-3"] {
         let text = format!(
-            "{{\"process\":0,\"type\":\"invoke\",\"f\":\"read\"}}\n{{\"process\":{number},\"type\":\"invoke\",\"f\":\"read\"}}\n"
+            "{{\"process\":0,\"type\":\"invoke\",\"f\":\"read\"}}\n\
+             {{\"process\":{number},\"type\":\"invoke\",\"f\":\"read\"}}\n"
         );
         for error in [all(text.as_bytes()).1.unwrap(), load(text.as_bytes()).unwrap_err()] {
             let error = error.to_string();
@@ -286,7 +288,8 @@ fn one_element_is_in_memory_and_no_more_than_fits_a_line() {
 
 #[test]
 fn keys_errors_and_further_fields_are_kept() {
-    let text = "{:process 3, :type :fail, :f :append, :key \"k\", :value \"a\", :error [:net {:code 7}], :node \"n1\",
+    let text = "{:process 3, :type :fail, :f :append, :key \"k\", :value \"a\", :error [:net {:code 7}], \
+                 :node \"n1\",
                  :time 12, :at #inst \"2026-03-01\"}";
     let [record] = &whole(text)[..] else { panic!("one record") };
     assert_eq!((record.key.as_text(), record.value.as_text(), record.time), (Some("k"), Some("a"), Some(12)));
@@ -348,7 +351,8 @@ fn a_process_that_goes_on_after_an_unknown_fate_leaves_its_operation_open() {
 #[test]
 fn sets_and_lists_are_read_from_edn_too() {
     let text = "[{:process 0 :type :invoke :f :add :value 3} {:process 0 :type :ok :f :add :value 3}
-                 {:process 0 :type :invoke :f :read :value nil} {:process 0 :type :ok :f :read :value #{1 3 2}}]";
+                 {:process 0 :type :invoke :f :read :value nil} \
+                 {:process 0 :type :ok :f :read :value #{1 3 2}}]";
     let history = load(text.as_bytes()).unwrap().history;
     assert_eq!(history.ops()[1].list.as_deref(), Some(&[1, 3, 2][..]));
 }

@@ -51,7 +51,8 @@ fn write(wanted: Wanted, file: &str) -> std::io::Result<()> {
     for record in objects::records(wanted) {
         let kind = if record.kind == EventKind::Invoke { "invoke" } else { "ok" };
         let line = serde_json::json!({
-            "process": record.process, "type": kind, "f": &*record.f, "key": record.key, "value": record.value,
+            "process": record.process, "type": kind, "f": &*record.f,
+            "key": record.key, "value": record.value,
         });
         writeln!(out, "{line}")?;
     }

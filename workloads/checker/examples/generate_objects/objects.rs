@@ -55,6 +55,20 @@ struct Held {
 }
 
 impl Held {
+    fn at_first() -> Self {
+        Self {
+            texts: vec![String::new(); index(KEYS)],
+            interest: vec![Interest::default(); index(ELEMENTS)],
+            registers: vec![0; index(KEYS)],
+            ..Self::default()
+        }
+    }
+
+    /// Whether somebody holds the lock and does not give it up for now.
+    fn is_kept(&self, clients: &[Client]) -> bool {
+        self.lock.is_some_and(|holder| matches!(clients[index(holder)], Client::Idle))
+    }
+
     /// Somebody begins to ask about an element, or ends. Says whether nobody else has asked about it
     /// meanwhile.
     fn asks(&mut self, element: &Datum, begins: bool) -> bool {
@@ -77,29 +91,14 @@ impl Held {
 /// The records of a history.
 pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
     let mut chance = Chance(wanted.seed);
-    let mut held = Held {
-        texts: vec![String::new(); index(KEYS)],
-        interest: vec![Interest::default(); index(ELEMENTS)],
-        registers: vec![0; index(KEYS)],
-        ..Held::default()
-    };
+    let mut held = Held::at_first();
     let mut clients: Vec<Client> = (0..wanted.clients).map(|_| Client::Idle).collect();
-    let mut records: Vec<Record> = Vec::new();
+    let mut records = written_at_first(wanted.model);
     let (mut begun, mut falsified) = (0, !wanted.falsified);
     let mut running = 0;
-    if wanted.model == ModelName::MultiRegister {
-        // Nobody has to guess what they held at first.
-        let written = Datum::List((0..KEYS).map(|key| micro("w", int(key), int(0))).collect());
-        for (at, kind) in [(0, EventKind::Invoke), (1, EventKind::Ok)] {
-            let mut record = Record::new(0, kind, "txn", Datum::Nil, written.clone());
-            (record.index, record.line) = (at, at + 1);
-            records.push(record);
-        }
-    }
     while begun < wanted.operations || running > 0 {
         let process = chance.below(wanted.clients);
-        // Who holds a lock and does not give it up for now.
-        let is_held = held.lock.is_some_and(|holder| matches!(clients[index(holder)], Client::Idle));
+        let is_held = held.is_kept(&clients);
         let client = &mut clients[index(process)];
         let mut note = |kind, f: &str, key: &Datum, value: &Datum| {
             let mut record = Record::new(process, kind, f, key.clone(), value.clone());
@@ -145,14 +144,27 @@ pub(crate) fn records(wanted: Wanted) -> Vec<Record> {
             }
         };
         // Nobody takes a lock any more whose holder has stopped asking.
-        if begun >= wanted.operations
-            && held.lock.is_some_and(|holder| matches!(clients[index(holder)], Client::Idle))
-        {
+        if begun >= wanted.operations && held.is_kept(&clients) {
             held.lock = None;
             break;
         }
     }
     records
+}
+
+/// Writes all registers, so that nobody has to guess what they held at first. Other objects need no such
+/// lines.
+fn written_at_first(model: ModelName) -> Vec<Record> {
+    if model != ModelName::MultiRegister {
+        return Vec::new();
+    }
+    let written = Datum::List((0..KEYS).map(|key| micro("w", int(key), int(0))).collect());
+    let lines = [(0, EventKind::Invoke), (1, EventKind::Ok)].map(|(at, kind)| {
+        let mut record = Record::new(0, kind, "txn", Datum::Nil, written.clone());
+        (record.index, record.line) = (at, at + 1);
+        record
+    });
+    lines.into()
 }
 
 fn int(value: u64) -> Datum {

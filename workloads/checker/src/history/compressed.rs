@@ -190,7 +190,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_damaged_frame_never_panics(at in any::<prop::sample::Index>(), with in 1_u8.., cut in any::<prop::sample::Index>()) {
+        fn a_damaged_frame_never_panics(
+            at in any::<prop::sample::Index>(), with in 1_u8.., cut in any::<prop::sample::Index>()
+        ) {
             let mut file = frame(&lines());
             let at = at.index(file.len());
             file[at] ^= with;

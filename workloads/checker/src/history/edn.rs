@@ -449,7 +449,10 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), ascii in "[\\[\\](){}#_^\"\\\\:; a1u]{0,60}") {
+        fn any_bytes_never_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            ascii in "[\\[\\](){}#_^\"\\\\:; a1u]{0,60}"
+        ) {
             for text in [&bytes[..], ascii.as_bytes()] {
                 let mut words = Words::default();
                 let _ = Parser::new(text, &mut words).next_form();

@@ -118,7 +118,10 @@ mod tests {
 
     #[test]
     fn any_function_any_value_and_further_fields_are_read() {
-        let text = r#"{"process":4,"type":"ok","f":"txn","value":[["r",3,[1]],["append",3,2]],"time":9,"node":"n1","took":1.5,"\u0065rror":{"a":1}}"#;
+        let text = concat!(
+            r#"{"process":4,"type":"ok","f":"txn","value":[["r",3,[1]],["append",3,2]],"time":9,"#,
+            r#""node":"n1","took":1.5,"\u0065rror":{"a":1}}"#
+        );
         let record = record(text).unwrap().unwrap();
         assert_eq!(
             (record.process, record.kind, &*record.f, record.time),

@@ -15,7 +15,7 @@
 //! | `write` | the value | the same |
 //! | `cas` | `[from, to]` | the same |
 //! | `add`, `append`, `delete` | the element or name | the same |
-//! | `create` | the name, or `null` for a place to put others in | the name, or `[name, number]` when it got one |
+//! | `create` | the name, or `null` for a place for others | the name, or `[name, number]` when it got one |
 //! | `exists` | the name | `[name, 1]` where it is, `[name, 0]` where it is not |
 //! | `open` | `null` | the session's time-out in milliseconds |
 //! | `close`, `abandon` | `null` | `null` |

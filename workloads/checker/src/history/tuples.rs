@@ -57,10 +57,14 @@ mod tests {
 
     #[test]
     fn a_key_in_the_value_is_the_key_of_the_operation() {
-        let text = "[{:process 0 :type :invoke :f :write :value [7 1]} {:process 0 :type :ok :f :write :value [7 1]}
-                     {:process 1 :type :invoke :f :cas :value [8 [nil 2]]} {:process 1 :type :ok :f :cas :value [8 [nil 2]]}
-                     {:process 0 :type :invoke :f :read :value [7 nil]} {:process 0 :type :ok :f :read :value [7 1]}
-                     {:process 0 :type :invoke :f :write :value [8 3]} {:process 0 :type :info :f :write :value nil}]";
+        let text = "[{:process 0 :type :invoke :f :write :value [7 1]} \
+                     {:process 0 :type :ok :f :write :value [7 1]}
+                     {:process 1 :type :invoke :f :cas :value [8 [nil 2]]} \
+                     {:process 1 :type :ok :f :cas :value [8 [nil 2]]}
+                     {:process 0 :type :invoke :f :read :value [7 nil]} \
+                     {:process 0 :type :ok :f :read :value [7 1]}
+                     {:process 0 :type :invoke :f :write :value [8 3]} \
+                     {:process 0 :type :info :f :write :value nil}]";
         let history = load(text.as_bytes()).unwrap().history;
         let ops: Vec<(u64, OpKind)> = history.ops().iter().map(|op| (op.key, op.kind)).collect();
         assert_eq!(
@@ -76,8 +80,10 @@ mod tests {
 
     #[test]
     fn a_compare_and_set_of_numbers_and_the_elements_of_a_list_are_no_keys() {
-        let text = "[{:process 0 :type :invoke :f :cas :value [7 1]} {:process 0 :type :ok :f :cas :value [7 1]}
-                     {:process 0 :type :invoke :f :read :value nil} {:process 0 :type :ok :f :read :value [7 1]}]";
+        let text = "[{:process 0 :type :invoke :f :cas :value [7 1]} \
+                     {:process 0 :type :ok :f :cas :value [7 1]}
+                     {:process 0 :type :invoke :f :read :value nil} \
+                     {:process 0 :type :ok :f :read :value [7 1]}]";
         let history = load(text.as_bytes()).unwrap().history;
         assert!(history.ops().iter().all(|op| op.key == 0));
         assert_eq!(history.ops()[1].list.as_deref(), Some(&[7, 1][..]));

@@ -109,11 +109,17 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[0],
-            r#"{"index":0,"process":3,"type":"invoke","f":"cas","key":1,"value":[4,5],"time":1000,"due":900,"node":2,"session":"0x1f","expect":7}"#
+            concat!(
+                r#"{"index":0,"process":3,"type":"invoke","f":"cas","key":1,"value":[4,5],"time":1000,"#,
+                r#""due":900,"node":2,"session":"0x1f","expect":7}"#
+            )
         );
         assert_eq!(
             lines[1],
-            r#"{"index":1,"process":3,"type":"fail","f":"cas","key":1,"value":[4,5],"time":2000,"zxid":"0x100000001","error":"bad-version"}"#
+            concat!(
+                r#"{"index":1,"process":3,"type":"fail","f":"cas","key":1,"value":[4,5],"time":2000,"#,
+                r#""zxid":"0x100000001","error":"bad-version"}"#
+            )
         );
         assert!(lines[2].starts_with(r#"{"trailer":true,"count":2,"sha256":""#));
     }

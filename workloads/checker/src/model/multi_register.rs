@@ -314,7 +314,8 @@ mod tests {
 
     #[test]
     fn keys_that_nothing_touches_together_are_judged_apart() {
-        let other = "{:process 3 :type :invoke :f :write :value {:z 1}}\n{:process 3 :type :ok :f :write :value {:z 1}}
+        let other = "{:process 3 :type :invoke :f :write :value {:z 1}}
+{:process 3 :type :ok :f :write :value {:z 1}}
 {:process 3 :type :invoke :f :read :value nil}\n{:process 3 :type :ok :f :read :value {:z 1}}";
         assert_eq!(verdict(&[WRITES, other]), (Verdict::Valid, 2));
         let stale = format!(

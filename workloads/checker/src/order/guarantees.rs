@@ -77,8 +77,8 @@ fn by_one_order(history: &History, evidence: &serde_json::Value, budget: &Budget
         judged.result.summary = format!("every session guarantee holds: {}", judged.result.summary);
         return judged;
     }
-    let summary = "values and real time show no broken guarantee, but without versions the order of writes in \
-                   flight together is not known, and no one order for all operations was found";
+    let summary = "values and real time show no broken guarantee, but without versions the order of writes \
+                   in flight together is not known, and no one order for all operations was found";
     let result = CheckResult::new(Condition::SessionGuarantees.as_str(), Verdict::Unknown, summary)
         .with_evidence(evidence.clone());
     Judged { result, witness: Vec::new() }

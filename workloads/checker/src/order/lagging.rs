@@ -47,82 +47,113 @@ struct Client {
     seen: usize,
 }
 
+/// What the members know together.
+struct Ensemble<'a> {
+    shape: &'a Shape,
+    chance: Chance,
+    /// All states, one after each update: (key, value), with the versions of all keys kept beside.
+    log: Vec<(usize, i64, i64)>,
+    at_key: Vec<Vec<usize>>,
+    /// How many operations were asked for.
+    asked: u64,
+    /// Whether the read that shows the past is done, or none is wanted.
+    broken: bool,
+}
+
+impl Ensemble<'_> {
+    /// A random operation on a random key; what it writes is its own.
+    fn ask(&mut self, process: u64, time: u64) -> Event {
+        self.asked += 1;
+        let value = i64::try_from(self.asked).unwrap();
+        let Shape { keys, write_percent, cas_percent, .. } = *self.shape;
+        let key = usize::try_from(self.chance.below(keys)).unwrap();
+        let held = self.at_key[key].last().map(|&at| self.log[at].1);
+        let (f, argument) = match self.chance.below(100) {
+            roll if roll < write_percent => (Function::Write, Value::One(value)),
+            roll if roll < write_percent + cas_percent => (
+                Function::Cas,
+                Value::Pair(if self.chance.percent(70) { held } else { Some(value / 2) }, value),
+            ),
+            _ => (Function::Read, Value::Null),
+        };
+        Event::new(process, EventKind::Invoke, f, u64::try_from(key).unwrap(), argument, time)
+    }
+
+    /// Carries an operation out, for a session that has seen so many updates.
+    fn answer(&mut self, invoke: &Event, seen: &mut usize) -> Event {
+        let key = usize::try_from(invoke.key).unwrap();
+        let mut answer = invoke.clone();
+        answer.kind = EventKind::Ok;
+        let held = self.at_key[key].last().map(|&at| self.log[at]);
+        match invoke.value {
+            Value::Null => {
+                let up_to = self.read_up_to(seen);
+                let known = self.at_key[key].partition_point(|&at| at < up_to);
+                let at = known.checked_sub(1).map(|last| self.at_key[key][last]);
+                let state = at.map(|at| self.log[at]);
+                answer.value = state.map_or(Value::Null, |state| Value::One(state.1));
+                show(&mut answer, self.shape, state.map(|state| state.2), at);
+            }
+            Value::Pair(from, _) if from != held.map(|held| held.1) => {
+                answer.kind = EventKind::Fail;
+                answer.error = Some("bad-version".into());
+                *seen = self.log.len();
+            }
+            Value::One(to) | Value::Pair(_, to) => {
+                let version = held.map_or(1, |held| held.2 + 1);
+                self.at_key[key].push(self.log.len());
+                self.log.push((key, to, version));
+                *seen = self.log.len();
+                show(&mut answer, self.shape, Some(version), Some(self.log.len() - 1));
+            }
+            Value::List(_) => unreachable!("no lists are written"),
+        }
+        answer
+    }
+
+    /// How many updates a read shows: not fewer than its session has seen, except for the one that shows the
+    /// past.
+    fn read_up_to(&mut self, seen: &mut usize) -> usize {
+        let lag = usize::try_from(self.chance.below(self.shape.lag + 1)).unwrap();
+        let mut up_to = self.log.len().saturating_sub(lag).max(*seen);
+        if !self.broken && self.asked > self.shape.ops / 2 && *seen > 400 {
+            (self.broken, up_to) = (true, *seen - 300);
+        }
+        *seen = up_to.max(*seen);
+        up_to
+    }
+}
+
 /// A history that keeps ordered sequential consistency (and is linearizable without lag).
 fn made(shape: &Shape, seed: u64) -> History {
-    let mut chance = Chance(seed);
-    let keys = usize::try_from(shape.keys).unwrap();
-    // All states, one after each update: (key, value), with the versions of all keys kept beside.
-    let mut log: Vec<(usize, i64, i64)> = Vec::new();
-    let mut at_key: Vec<Vec<usize>> = vec![Vec::new(); keys];
+    let mut ensemble = Ensemble {
+        shape,
+        chance: Chance(seed),
+        log: Vec::new(),
+        at_key: vec![Vec::new(); usize::try_from(shape.keys).unwrap()],
+        asked: 0,
+        broken: !shape.broken,
+    };
     let mut clients: Vec<Client> =
         (0..shape.processes).map(|process| Client { process, running: None, seen: 0 }).collect();
     let mut events = Vec::new();
-    let (mut asked, mut value, mut time) = (0, 0, 0);
-    let mut broken = !shape.broken;
-    while asked < shape.ops || clients.iter().any(|client| client.running.is_some()) {
-        time += 1 + chance.below(1_000);
-        let which = usize::try_from(chance.below(shape.processes)).unwrap();
+    let mut time = 0;
+    while ensemble.asked < shape.ops || clients.iter().any(|client| client.running.is_some()) {
+        time += 1 + ensemble.chance.below(1_000);
+        let which = usize::try_from(ensemble.chance.below(shape.processes)).unwrap();
         let session = shape.told.then_some(0x100 + u64::try_from(which).unwrap());
         let client = &mut clients[which];
         match client.running.take() {
-            None if asked < shape.ops => {
-                asked += 1;
-                value += 1;
-                let key = usize::try_from(chance.below(shape.keys)).unwrap();
-                let held = at_key[key].last().map(|&at| log[at].1);
-                let (f, argument) = match chance.below(100) {
-                    roll if roll < shape.write_percent => (Function::Write, Value::One(value)),
-                    roll if roll < shape.write_percent + shape.cas_percent => (
-                        Function::Cas,
-                        Value::Pair(if chance.percent(70) { held } else { Some(value / 2) }, value),
-                    ),
-                    _ => (Function::Read, Value::Null),
-                };
-                let key = u64::try_from(key).unwrap();
-                let mut invoke = Event::new(client.process, EventKind::Invoke, f, key, argument, time);
+            None if ensemble.asked < shape.ops => {
+                let mut invoke = ensemble.ask(client.process, time);
                 invoke.session = session;
                 events.push(invoke.clone());
                 client.running = Some((invoke, None));
             }
             None => {}
             Some((invoke, None)) => {
-                let key = usize::try_from(invoke.key).unwrap();
-                let mut answer = invoke.clone();
-                answer.kind = EventKind::Ok;
-                let held = at_key[key].last().map(|&at| log[at]);
-                match invoke.value {
-                    Value::Null => {
-                        let lag = usize::try_from(chance.below(shape.lag + 1)).unwrap();
-                        let mut upto = log.len().saturating_sub(lag).max(client.seen);
-                        if !broken && asked > shape.ops / 2 && client.seen > 400 {
-                            (broken, upto) = (true, client.seen - 300);
-                        }
-                        client.seen = upto.max(client.seen);
-                        let known = at_key[key].partition_point(|&at| at < upto);
-                        let state = known.checked_sub(1).map(|last| log[at_key[key][last]]);
-                        answer.value = state.map_or(Value::Null, |state| Value::One(state.1));
-                        show(
-                            &mut answer,
-                            shape,
-                            state.map(|state| state.2),
-                            known.checked_sub(1).map(|last| at_key[key][last]),
-                        );
-                    }
-                    Value::Pair(from, _) if from != held.map(|held| held.1) => {
-                        answer.kind = EventKind::Fail;
-                        answer.error = Some("bad-version".into());
-                        client.seen = log.len();
-                    }
-                    Value::One(to) | Value::Pair(_, to) => {
-                        let version = held.map_or(1, |held| held.2 + 1);
-                        at_key[key].push(log.len());
-                        log.push((key, to, version));
-                        client.seen = log.len();
-                        show(&mut answer, shape, Some(version), Some(log.len() - 1));
-                    }
-                    Value::List(_) => unreachable!("no lists are written"),
-                }
-                if answer.f.is_change() && chance.percent(shape.open_percent) {
+                let answer = ensemble.answer(&invoke, &mut client.seen);
+                if answer.f.is_change() && ensemble.chance.percent(shape.open_percent) {
                     client.process += shape.processes;
                     if !shape.told {
                         client.seen = 0;

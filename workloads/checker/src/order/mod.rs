@@ -6,15 +6,15 @@
 //! | condition | program order | real time |
 //! |---|---|---|
 //! | sequential consistency (Lamport 1979) | yes | nothing |
-//! | ordered sequential consistency (Lev-Ari, Bortnikov, Keidar and Shraer, IPL 123, 2017) | yes | among updates |
+//! | ordered sequential consistency (Lev-Ari and others 2017) | yes | among updates |
 //! | linearizability (for comparison) | yes | everything |
 //!
-//! Ordered sequential consistency with updates as the ordered operations is what ZooKeeper promises: updates
-//! are linearizable, a session's operations happen in its order, and a read may be stale, but never older
-//! than what its session has seen. A refused compare-and-set is an update. Program order is that of the
-//! session where the history names it (a session outlives its client's processes), else of the process. Both
-//! conditions judge the order alone: a read that shows what is written only later in real time breaks
-//! linearizability, not these.
+//! Ordered sequential consistency (Lev-Ari, Bortnikov, Keidar and Shraer, IPL 123, 2017) with updates as the
+//! ordered operations is what ZooKeeper promises: updates are linearizable, a session's operations happen in
+//! its order, and a read may be stale, but never older than what its session has seen. A refused
+//! compare-and-set is an update. Program order is that of the session where the history names it (a session
+//! outlives its client's processes), else of the process. Both conditions judge the order alone: a read that
+//! shows what is written only later in real time breaks linearizability, not these.
 //!
 //! Judging either is NP-complete. For registers a portfolio decides in near-linear time almost always:
 //!

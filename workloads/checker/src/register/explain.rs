@@ -122,8 +122,8 @@ fn entangled<'a>(
                 format!("and {} was invoked", describe(op(newer.last)))
             };
             format!(
-                "{impossible}, but that value had been replaced: before that {since}, {later} after {after} had \
-                 returned; no value was written twice"
+                "{impossible}, but that value had been replaced: before that {since}, {later} after {after} \
+                 had returned; no value was written twice"
             )
         }
     };

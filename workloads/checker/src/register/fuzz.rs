@@ -37,6 +37,17 @@ enum Asked {
     Cas(Val, Val),
 }
 
+impl Asked {
+    /// The entry's action when nobody answers.
+    fn unanswered(self) -> Action {
+        match self {
+            Self::Write(to) => Action::Write(to),
+            Self::Cas(from, to) => Action::Cas { from, to },
+            Self::Read => unreachable!("reads are answered"),
+        }
+    }
+}
+
 /// What a simulated history is like.
 pub(crate) struct Shape {
     pub(crate) processes: u32,
@@ -63,7 +74,7 @@ impl Shape {
 /// A random history: answers of a real register, some of unknown fate, in real-time order of calls and
 /// returns.
 pub(crate) fn simulated(chance: &mut Chance, shape: &Shape) -> Vec<Entry> {
-    let Shape { processes, ops, unique, versions, open_percent, cas_percent } = *shape;
+    let Shape { processes, ops, versions, open_percent, .. } = *shape;
     let mut running: Vec<Option<Running>> = (0..processes).map(|_| None).collect();
     let mut entries: Vec<Entry> = Vec::new();
     let (mut state, mut version, mut next_value) = (NIL, 0_i64, 1);
@@ -79,20 +90,7 @@ pub(crate) fn simulated(chance: &mut Chance, shape: &Shape) -> Vec<Entry> {
         }
         match running[process].take() {
             None if entries.len() < usize::try_from(ops).unwrap() => {
-                let known = next_value.min(4);
-                let mut value = || {
-                    next_value += 1;
-                    if unique { next_value - 1 } else { 1 + (next_value * 7 % 3) }
-                };
-                let asked = match chance.below(100) {
-                    roll if roll < cas_percent => {
-                        let from = if chance.percent(50) { state } else { chance.below(known) };
-                        Asked::Cas(from, value())
-                    }
-
-                    roll if roll < cas_percent + (100 - cas_percent) / 2 => Asked::Write(value()),
-                    _ => Asked::Read,
-                };
+                let asked = ask(chance, shape, state, &mut next_value);
                 let placeholder = Entry {
                     call: rank,
                     ret: NEVER,
@@ -110,11 +108,7 @@ pub(crate) fn simulated(chance: &mut Chance, shape: &Shape) -> Vec<Entry> {
                 let entry = &mut entries[op.entry];
                 let is_change = !matches!(op.asked, Asked::Read);
                 if is_change && chance.percent(open_percent) {
-                    entry.action = match op.asked {
-                        Asked::Write(to) => Action::Write(to),
-                        Asked::Cas(from, to) => Action::Cas { from, to },
-                        Asked::Read => unreachable!("reads are answered"),
-                    };
+                    entry.action = op.asked.unanswered();
                     if chance.percent(50) {
                         take_effect(op.asked, &mut state, &mut version);
                     } else if chance.percent(70) {
@@ -133,6 +127,23 @@ pub(crate) fn simulated(chance: &mut Chance, shape: &Shape) -> Vec<Entry> {
                 rank += 1;
             }
         }
+    }
+}
+
+/// A random question to a register that holds `state`.
+fn ask(chance: &mut Chance, shape: &Shape, state: Val, next_value: &mut Val) -> Asked {
+    let known = (*next_value).min(4);
+    let mut value = || {
+        *next_value += 1;
+        if shape.unique { *next_value - 1 } else { 1 + (*next_value * 7 % 3) }
+    };
+    match chance.below(100) {
+        roll if roll < shape.cas_percent => {
+            let from = if chance.percent(50) { state } else { chance.below(known) };
+            Asked::Cas(from, value())
+        }
+        roll if roll < shape.cas_percent + (100 - shape.cas_percent) / 2 => Asked::Write(value()),
+        _ => Asked::Read,
     }
 }
 
@@ -284,95 +295,110 @@ fn an_order_is_one(problem: &Problem, searched: &Searched) -> bool {
     }
 }
 
+/// How often each kind of history came up.
+#[derive(Default)]
+struct Met {
+    valid: u64,
+    invalid: u64,
+    by_blocks: u64,
+    by_version: u64,
+    placed: u64,
+    repaired: u64,
+}
+
 #[test]
 fn every_member_of_the_portfolio_agrees_with_the_oracle() {
-    let (mut valid, mut invalid, mut by_blocks, mut by_version, mut placed, mut repaired) =
-        (0, 0, 0, 0, 0, 0);
+    let mut met = Met::default();
     for seed in 0..cases() {
         let problem = random_problem(seed);
         let truth = oracle(&problem);
         if truth {
-            valid += 1
+            met.valid += 1
         } else {
-            invalid += 1
+            met.invalid += 1
         }
         let context = || format!("seed {seed}, oracle {truth}: {:#?}", problem.entries);
-        assert_eq!(search_says(dfs::plain(&problem, &mut meter())), truth, "plain {}", context());
-        assert_eq!(search_says(dfs::reduced(&problem, &mut meter())), truth, "depth first {}", context());
-        assert_eq!(search_says(frontier::search(&problem, &mut meter())), truth, "frontier {}", context());
-        for lookahead in [0, 3, 100] {
-            assert_eq!(online_says(&problem, lookahead), truth, "fed, {lookahead} {}", context());
-        }
-        let by_frontier = frontier::search_for(&problem, true, &mut meter());
-        assert!(an_order_is_one(&problem, &by_frontier), "frontier {by_frontier:?} {}", context());
-        let by_depth = dfs::search(&problem, &mut meter());
-        assert!(an_order_is_one(&problem, &by_depth), "depth first {by_depth:?} {}", context());
-        match blocks::test(&problem) {
-            Tested::Refuted(contradiction) => {
-                assert!(!truth, "blocks {contradiction:?} {}", context());
-                by_blocks += 1;
-            }
-            Tested::Order(order) if !problem.has_refused => {
-                assert!(truth, "blocks {}", context());
-                assert_eq!(order::verify(&problem, &order), Ok(()), "blocks {}", context());
-                by_blocks += 1;
-            }
-            Tested::Order(order) => {
-                let fits = order::place_what_fits(&problem, &order, &mut meter()).unwrap();
-                let is_placed = fits.misfits == 0;
-                let settled = repair::settle(&problem, fits.order, &Budget::default());
-                let is_confirmed = settled.is_ok_and(|order| order::verify(&problem, &order).is_ok());
-                assert!(truth || !is_confirmed, "placed {}", context());
-                // With an unobserved open write as the excuse an order may fail to be one; without it may
-                // not.
-                let strict = is_placed && problem.entries.iter().all(|entry| !entry.is_open());
-                assert!(is_confirmed || !strict, "placed {}", context());
-                placed += u64::from(is_confirmed && is_placed);
-                repaired += u64::from(is_confirmed && !is_placed);
-            }
-            Tested::Ambiguous => {}
-        }
+        searches_are_right(&problem, truth, &context);
+        blocks_are_right(&problem, truth, &mut met, &context);
         if let Some(order) = witness::by_version(&problem)
             && order::verify(&problem, &order).is_ok()
         {
             assert!(truth, "witness {}", context());
-            by_version += 1;
+            met.by_version += 1;
         }
-        match judge(&problem, &Budget::default(), true).decision {
-            Decision::Linearizable { witness } => {
-                assert!(truth, "portfolio {}", context());
-                assert_eq!(order::verify(&problem, &witness.unwrap()), Ok(()), "portfolio {}", context());
-            }
-            Decision::Violation(shrunk) => {
-                assert!(!truth, "portfolio {}", context());
-                assert!(!oracle(&shrunk.part), "the part is no violation {:?} {}", shrunk.part, context());
-                assert!(shrunk.part.entries.len() <= problem.entries.len());
-                // What is shown must be enough: with all changes and nothing else that was looked at, still
-                // none.
-                let is_shown =
-                    |at: &usize| !problem.entries[*at].action.changes_nothing() || shrunk.from.contains(at);
-                let shown = (0..problem.entries.len()).filter(is_shown).map(|at| problem.entries[at]);
-                assert!(
-                    !oracle(&Problem::new(shown.collect())),
-                    "not enough {:?} {}",
-                    shrunk.part,
-                    context()
-                );
-            }
-            Decision::Undecided { reason } => panic!("{reason} {}", context()),
-        }
+        portfolio_is_right(&problem, truth, &context);
     }
     // The claims above are empty if a kind of history never came up.
     let enough = cases() / 100;
     for (what, count) in [
-        ("valid", valid),
-        ("invalid", invalid),
-        ("by blocks", by_blocks),
-        ("by version", by_version),
-        ("by a placed order", placed),
-        ("by a repaired order", 100 * repaired),
+        ("valid", met.valid),
+        ("invalid", met.invalid),
+        ("by blocks", met.by_blocks),
+        ("by version", met.by_version),
+        ("by a placed order", met.placed),
+        ("by a repaired order", 100 * met.repaired),
     ] {
         assert!(count >= enough, "only {count} {what}");
+    }
+}
+
+fn searches_are_right(problem: &Problem, truth: bool, context: &dyn Fn() -> String) {
+    assert_eq!(search_says(dfs::plain(problem, &mut meter())), truth, "plain {}", context());
+    assert_eq!(search_says(dfs::reduced(problem, &mut meter())), truth, "depth first {}", context());
+    assert_eq!(search_says(frontier::search(problem, &mut meter())), truth, "frontier {}", context());
+    for lookahead in [0, 3, 100] {
+        assert_eq!(online_says(problem, lookahead), truth, "fed, {lookahead} {}", context());
+    }
+    let by_frontier = frontier::search_for(problem, true, &mut meter());
+    assert!(an_order_is_one(problem, &by_frontier), "frontier {by_frontier:?} {}", context());
+    let by_depth = dfs::search(problem, &mut meter());
+    assert!(an_order_is_one(problem, &by_depth), "depth first {by_depth:?} {}", context());
+}
+
+fn blocks_are_right(problem: &Problem, truth: bool, met: &mut Met, context: &dyn Fn() -> String) {
+    match blocks::test(problem) {
+        Tested::Refuted(contradiction) => {
+            assert!(!truth, "blocks {contradiction:?} {}", context());
+            met.by_blocks += 1;
+        }
+        Tested::Order(order) if !problem.has_refused => {
+            assert!(truth, "blocks {}", context());
+            assert_eq!(order::verify(problem, &order), Ok(()), "blocks {}", context());
+            met.by_blocks += 1;
+        }
+        Tested::Order(order) => {
+            let fits = order::place_what_fits(problem, &order, &mut meter()).unwrap();
+            let is_placed = fits.misfits == 0;
+            let settled = repair::settle(problem, fits.order, &Budget::default());
+            let is_confirmed = settled.is_ok_and(|order| order::verify(problem, &order).is_ok());
+            assert!(truth || !is_confirmed, "placed {}", context());
+            // With an unobserved open write as the excuse an order may fail to be one; without it may not.
+            let strict = is_placed && problem.entries.iter().all(|entry| !entry.is_open());
+            assert!(is_confirmed || !strict, "placed {}", context());
+            met.placed += u64::from(is_confirmed && is_placed);
+            met.repaired += u64::from(is_confirmed && !is_placed);
+        }
+        Tested::Ambiguous => {}
+    }
+}
+
+fn portfolio_is_right(problem: &Problem, truth: bool, context: &dyn Fn() -> String) {
+    match judge(problem, &Budget::default(), true).decision {
+        Decision::Linearizable { witness } => {
+            assert!(truth, "portfolio {}", context());
+            assert_eq!(order::verify(problem, &witness.unwrap()), Ok(()), "portfolio {}", context());
+        }
+        Decision::Violation(shrunk) => {
+            assert!(!truth, "portfolio {}", context());
+            assert!(!oracle(&shrunk.part), "the part is no violation {:?} {}", shrunk.part, context());
+            assert!(shrunk.part.entries.len() <= problem.entries.len());
+            // What is shown must be enough: with all changes and nothing else that was looked at, still none.
+            let is_shown =
+                |at: &usize| !problem.entries[*at].action.changes_nothing() || shrunk.from.contains(at);
+            let shown = (0..problem.entries.len()).filter(is_shown).map(|at| problem.entries[at]);
+            assert!(!oracle(&Problem::new(shown.collect())), "not enough {:?} {}", shrunk.part, context());
+        }
+        Decision::Undecided { reason } => panic!("{reason} {}", context()),
     }
 }
 

@@ -7,12 +7,15 @@
 //!
 //! | algorithm | decides | cost |
 //! |---|---|---|
-//! | [`blocks`] | histories whose written values all differ: refutes at once; proves when no compare-and-set was refused | n log n |
-//! | [`witness`] | proves, from the versions that the system reported, by an order that [`order::verify`] confirms | n log n |
-//! | [`blocks`] with [`order::place_refused`] | proves, by an order that is confirmed likewise | n log n |
-//! | the same with [`repair`] | proves likewise; searches where a refusal found no place | n log n, small searches |
-//! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
+//! | [`blocks`] | histories whose written values all differ | n log n |
+//! | [`witness`] | proves, by an order from the versions that the system reported | n log n |
+//! | [`blocks`] with [`order::place_refused`] | proves, by an order | n log n |
+//! | the same with [`repair`] | likewise; searches where a refusal found no place | n log n, small searches |
+//! | [`frontier`] | everything, breadth first over the operations open at once | exponential in those |
 //! | [`dfs`] | everything, depth first | exponential |
+//!
+//! Blocks refute at once, and prove when no compare-and-set was refused. An order proves nothing before
+//! [`order::verify`] has confirmed it.
 //!
 //! The ideas: blocks, after the zones of Gibbons and Korach (SICOMP 1997); the two searches of Wing and Gong
 //! as Lowe improved them (2017); versions as a witness is ZooKeeper's own order, which is claimed by the

@@ -256,7 +256,9 @@ impl<'m, M: Model> Frontier<'m, M> {
     /// An order that explains all so far, if it was asked for and there is one.
     #[must_use]
     pub fn order(&self) -> Option<Vec<usize>> {
-        each_width!(&self.configs, configs => configs.first().and_then(|config| self.window.order(config.link)))
+        each_width!(&self.configs, configs => {
+            configs.first().and_then(|config| self.window.order(config.link))
+        })
     }
 }
 

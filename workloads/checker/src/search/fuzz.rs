@@ -180,10 +180,7 @@ fn history<M: Play>(model: &M, seed: u64) -> Vec<Call<M::Op>> {
                 rank += 1;
             }
             None if running.iter().all(Option::is_none) => {
-                calls.retain(|call| !call.is_open() || model.unanswered(&call.op).is_some());
-                calls.iter_mut().filter(|call| call.is_open()).for_each(|call| {
-                    call.op = model.unanswered(&call.op).unwrap();
-                });
+                take_answers_of_open(model, &mut calls);
                 return calls;
             }
             None => {}
@@ -198,15 +195,10 @@ fn history<M: Play>(model: &M, seed: u64) -> Vec<Call<M::Op>> {
                     }
                     continue;
                 }
-                if !chance.percent(wrong_percent) {
-                    // Something that is right now, if chance finds it soon.
-                    let right = (0..20).map(|_| model.invent(chance, fresh)).find_map(|op| {
-                        let next = model.apply(&state, &op)?;
-                        Some((op, next))
-                    });
-                    if let Some((op, next)) = right {
-                        (calls[at].op, state) = (op, next);
-                    }
+                if !chance.percent(wrong_percent)
+                    && let Some((op, next)) = right_now(model, &state, chance, fresh)
+                {
+                    (calls[at].op, state) = (op, next);
                 }
                 running[usize::try_from(process).unwrap()] = Some((at, true));
             }
@@ -216,6 +208,27 @@ fn history<M: Play>(model: &M, seed: u64) -> Vec<Call<M::Op>> {
             }
         }
     }
+}
+
+/// Something that is right in a state, and the state after it, if chance finds it soon.
+fn right_now<M: Play>(
+    model: &M,
+    state: &M::State,
+    chance: &mut Chance,
+    fresh: u32,
+) -> Option<(M::Op, M::State)> {
+    (0..20).map(|_| model.invent(chance, fresh)).find_map(|op| {
+        let next = model.apply(state, &op)?;
+        Some((op, next))
+    })
+}
+
+/// Takes the answer from each call that never returned, and leaves out those that say nothing without one.
+fn take_answers_of_open<M: Play>(model: &M, calls: &mut Vec<Call<M::Op>>) {
+    calls.retain(|call| !call.is_open() || model.unanswered(&call.op).is_some());
+    calls.iter_mut().filter(|call| call.is_open()).for_each(|call| {
+        call.op = model.unanswered(&call.op).unwrap();
+    });
 }
 
 /// The oracle: every order, one after the other.
@@ -253,83 +266,144 @@ where
     M::Op: Send + Sync,
 {
     let history = history(model, seed);
+    let expected = has_order(model, &history.iter().collect::<Vec<_>>());
+    compared(model, &history, expected, &mut Chance(seed ^ 0x5555)).err()
+}
+
+/// Compares every answer about a history with the expected one.
+///
+/// # Errors
+/// What is wrong, as in all that it calls.
+fn compared<M: Play + Sync>(
+    model: &M,
+    history: &[Call<M::Op>],
+    expected: bool,
+    chance: &mut Chance,
+) -> Result<(), String>
+where
+    M::Op: Send + Sync,
+{
     let calls: Vec<&Call<M::Op>> = history.iter().collect();
-    let expected = has_order(model, &calls);
+    let stuck_at = searches_agree(model, &calls, expected)?;
+    shortcut_is_right(model, &calls, expected)?;
+    parts_keep_an_order(model, &calls, expected, chance)?;
+    let is_shown = verdict_is_right(model, history, expected)?;
+    match (is_shown, stuck_at) {
+        (true, Some(stuck_at)) => shrunk_has_no_order(model, &calls, stuck_at),
+        (true, None) => Err("a counterexample is shown, and no search got stuck".to_owned()),
+        (false, _) => Ok(()),
+    }
+}
+
+/// Where all searches get stuck, if there is no order.
+fn searches_agree<M: Play>(
+    model: &M,
+    calls: &[&Call<M::Op>],
+    expected: bool,
+) -> Result<Option<usize>, String> {
     let mut stuck = Vec::new();
-    let seen = model.as_seen_by(&calls);
+    let seen = model.as_seen_by(calls);
     let seen = seen.as_ref().unwrap_or(model);
     let searches = [
-        ("plain", plain::search(model, &calls, &mut meter())),
-        ("frontier", frontier::search(model, &calls, true, &mut meter())),
-        ("depth first", depth_first::search(model, &calls, &mut meter())),
-        ("plain, as it is seen", plain::search(seen, &calls, &mut meter())),
-        ("frontier, as it is seen", frontier::search(seen, &calls, true, &mut meter())),
-        ("depth first, as it is seen", depth_first::search(seen, &calls, &mut meter())),
+        ("plain", plain::search(model, calls, &mut meter())),
+        ("frontier", frontier::search(model, calls, true, &mut meter())),
+        ("depth first", depth_first::search(model, calls, &mut meter())),
+        ("plain, as it is seen", plain::search(seen, calls, &mut meter())),
+        ("frontier, as it is seen", frontier::search(seen, calls, true, &mut meter())),
+        ("depth first, as it is seen", depth_first::search(seen, calls, &mut meter())),
     ];
     for (name, found) in searches {
         match found {
             Found::Order(order) => {
                 if !expected {
-                    return Some(format!("{name} finds an order where none is"));
+                    return Err(format!("{name} finds an order where none is"));
                 }
                 let order = order.expect("it was asked for");
-                if let Err(unfit) = confirm::object(model, &calls, &order) {
-                    return Some(format!("the order of {name}: {unfit}"));
+                if let Err(unfit) = confirm::object(model, calls, &order) {
+                    return Err(format!("the order of {name}: {unfit}"));
                 }
             }
-            Found::NoOrder { .. } if expected => return Some(format!("{name} finds no order")),
+            Found::NoOrder { .. } if expected => return Err(format!("{name} finds no order")),
             Found::NoOrder { stuck_at } => stuck.push(stuck_at),
-            Found::GaveUp { why, .. } => return Some(format!("{name}: {why}")),
+            Found::GaveUp { why, .. } => return Err(format!("{name}: {why}")),
         }
     }
     if stuck.windows(2).any(|pair| pair[0] != pair[1]) {
-        return Some(format!("stuck at different places: {stuck:?}"));
+        return Err(format!("stuck at different places: {stuck:?}"));
     }
-    match model.shortcut(&calls) {
-        Shortcut::Refuted { sentence, .. } if expected => {
-            return Some(format!("refuted wrongly: {sentence}"));
+    Ok(stuck.first().copied())
+}
+
+fn shortcut_is_right<M: Play>(model: &M, calls: &[&Call<M::Op>], expected: bool) -> Result<(), String> {
+    match model.shortcut(calls) {
+        Shortcut::Refuted { sentence, .. } if expected => Err(format!("refuted wrongly: {sentence}")),
+        Shortcut::Order(order) if !expected && confirm::object(model, calls, &order).is_ok() => {
+            Err("a wrong order was confirmed".to_owned())
         }
-        Shortcut::Order(order) if !expected && confirm::object(model, &calls, &order).is_ok() => {
-            return Some("a wrong order was confirmed".to_owned());
-        }
-        _ => {}
+        _ => Ok(()),
     }
-    let mut chance = Chance(seed ^ 0x5555);
+}
+
+/// What is left of a history that has an order has one too: the parts that shrinking tries, and all since a
+/// moment.
+fn parts_keep_an_order<M: Play>(
+    model: &M,
+    calls: &[&Call<M::Op>],
+    expected: bool,
+    chance: &mut Chance,
+) -> Result<(), String> {
     for _ in 0..4 {
-        let part = shrink::random_part(model, &calls, &mut |bound| chance.below(bound));
+        let part = shrink::random_part(model, calls, &mut |bound| chance.below(bound));
         if expected && !has_order(model, &part.iter().collect::<Vec<_>>()) {
-            return Some(format!("a part has no order although the whole has: {part:?}"));
+            return Err(format!("a part has no order although the whole has: {part:?}"));
         }
     }
     let moment = Rank::try_from(chance.below(2 * calls.len() + 1)).unwrap();
-    if let Some(rest) = model.since(&calls, moment)
+    if let Some(rest) = model.since(calls, moment)
         && expected
         && !has_order(model, &rest.iter().map(|(_, call)| call).collect::<Vec<_>>())
     {
-        return Some(format!("since {moment} there is no order although the whole has one: {rest:?}"));
+        return Err(format!("since {moment} there is no order although the whole has one: {rest:?}"));
     }
-    let judged = judge(model, &history, &Budget::new(10_000_000, 256 << 20), 1, true);
+    Ok(())
+}
+
+/// Whether a counterexample is shown.
+fn verdict_is_right<M: Play + Sync>(
+    model: &M,
+    history: &[Call<M::Op>],
+    expected: bool,
+) -> Result<bool, String>
+where
+    M::Op: Send + Sync,
+{
+    let judged = judge(model, history, &Budget::new(10_000_000, 256 << 20), 1, true);
     let verdict = if history.is_empty() {
         Verdict::Unknown
     } else {
         [Verdict::Invalid, Verdict::Valid][usize::from(expected)]
     };
     if judged.result.verdict != verdict {
-        return Some(format!("judged {}: {}", judged.result.verdict, judged.result.summary));
+        return Err(format!("judged {}: {}", judged.result.verdict, judged.result.summary));
     }
-    let counterexample = judged.result.counterexample?;
-    if !counterexample.rechecked {
-        return Some("the counterexample was not confirmed".to_owned());
+    let shown = judged.result.counterexample;
+    if shown.as_ref().is_some_and(|shown| !shown.rechecked) {
+        return Err("the counterexample was not confirmed".to_owned());
     }
-    let by_part = calls.iter().filter(|call| model.part(&call.op) == model.part(&calls[stuck[0]].op));
+    Ok(shown.is_some())
+}
+
+/// Shrinks the part of the object in which the searches got stuck.
+fn shrunk_has_no_order<M: Play>(model: &M, calls: &[&Call<M::Op>], stuck_at: usize) -> Result<(), String> {
+    let by_part = calls.iter().filter(|call| model.part(&call.op) == model.part(&calls[stuck_at].op));
     let of_part: Vec<&Call<M::Op>> = by_part.copied().collect();
     if let Found::NoOrder { stuck_at } = plain::search(model, &of_part, &mut meter()) {
         let shrunk = shrink::from_stuck(Object::plain(model), &of_part, stuck_at, &Budget::default());
         if has_order(model, &shrunk.calls()) {
-            return Some("the counterexample has an order".to_owned());
+            return Err("the counterexample has an order".to_owned());
         }
     }
-    None
+    Ok(())
 }
 
 fn fuzz<M: Play + Sync>(new: impl Fn() -> M)

@@ -7,9 +7,12 @@
 //!
 //! | member | decides | cost |
 //! |---|---|---|
-//! | [`Model::shortcut`] | what the object knows of its own: patterns that refute, an order that [`crate::confirm::object`] confirms | near-linear |
-//! | [`frontier`] | everything, breadth first over the operations that are open at once | exponential in those |
+//! | [`Model::shortcut`] | what the object knows of its own | near-linear |
+//! | [`frontier`] | everything, breadth first over the operations open at once | exponential in those |
 //! | [`depth_first`] | everything, depth first | exponential |
+//!
+//! What an object knows of its own are patterns that refute, and an order that [`crate::confirm::object`]
+//! confirms.
 //!
 //! The searches go through the object as the history can see it ([`Model::as_seen_by`]): what no answer tells
 //! apart is one state. What they find is confirmed and explained by the object itself.

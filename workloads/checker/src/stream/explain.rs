@@ -127,7 +127,10 @@ impl Collector {
     }
 
     fn is_killer(&self, record: u64) -> bool {
-        matches!(&self.alarm.contradiction, Contradiction::Gone { replaced_by, .. } if replaced_by.contains(&record))
+        matches!(
+            &self.alarm.contradiction,
+            Contradiction::Gone { replaced_by, .. } if replaced_by.contains(&record)
+        )
     }
 
     /// Everything was read: judges what was kept.

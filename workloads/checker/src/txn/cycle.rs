@@ -147,19 +147,6 @@ fn close(
             graph.edges(from).filter(move |&(_, kind)| kind == start).map(move |(to, _)| (from, to))
         })
     };
-    // Pairs that contradict each other directly need no search, and most violations are such pairs.
-    let allowed = if view.split { view.kinds & !Kind::ReadWrite.bit() } else { view.kinds };
-    let direct = |from: u32, to: u32| {
-        if to >= graph.txns {
-            return None;
-        }
-        let mut back = graph.edges(to).filter(|&(back, kind)| back == from && allowed & kind.bit() != 0);
-        let by_time = || view.order == Order::Realtime && graph.after[to as usize] <= from;
-        let by_process = || view.order == Order::Process && graph.next[to as usize] == from;
-        let data = back.next().map(|(_, kind)| Reason::Data(kind));
-        data.or_else(|| by_process().then_some(Reason::Process))
-            .or_else(|| by_time().then_some(Reason::Realtime))
-    };
     let mut best = usize::MAX;
     let mut note = |hops: Vec<Hop>, findings: &mut Findings| {
         for cycle in simple(&without_tails(graph, hops)) {
@@ -179,8 +166,9 @@ fn close(
     };
     let mut best = usize::MAX;
     let mut pairs = 0;
+    // Pairs that contradict each other directly need no search, and most violations are such pairs.
     for (from, to) in starts() {
-        if let Some(why) = direct(from, to) {
+        if let Some(why) = straight_back(view, from, to) {
             let there = Hop { from, to, why: Reason::Data(start) };
             best = note(vec![there, Hop { from: to, to: from, why }], findings);
             pairs += 1;
@@ -202,6 +190,21 @@ fn close(
         }
     }
     Ok(())
+}
+
+/// Why `to` has to come before `from`, if one step says so.
+#[inline]
+fn straight_back(view: View<'_>, from: u32, to: u32) -> Option<Reason> {
+    let graph = view.graph;
+    if to >= graph.txns {
+        return None;
+    }
+    let allowed = if view.split { view.kinds & !Kind::ReadWrite.bit() } else { view.kinds };
+    let mut back = graph.edges(to).filter(|&(back, kind)| back == from && allowed & kind.bit() != 0);
+    let by_time = || view.order == Order::Realtime && graph.after[to as usize] <= from;
+    let by_process = || view.order == Order::Process && graph.next[to as usize] == from;
+    let data = back.next().map(|(_, kind)| Reason::Data(kind));
+    data.or_else(|| by_process().then_some(Reason::Process)).or_else(|| by_time().then_some(Reason::Realtime))
 }
 
 /// Searches for the shortest way between two points, breadth first.

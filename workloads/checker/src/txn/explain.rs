@@ -266,18 +266,7 @@ impl Tell<'_> {
                 key(element),
                 writer(element)
             ),
-            Why::Internal { txn, at } => {
-                let micro = self.history.micros(txn)[at as usize];
-                let list = self.history.read(&micro).unwrap_or_default();
-                let expected = expected(self.history, txn, at).0;
-                format!(
-                    "{} read {} from {}, but by what it had read and appended itself that list ends with {}",
-                    name(txn),
-                    self.list(list),
-                    self.key(micro.key),
-                    self.list(&expected)
-                )
-            }
+            Why::Internal { txn, at } => self.internal(txn, at),
             Why::Future { txn, at } => {
                 let micro = self.history.micros(txn)[at as usize];
                 let What::Append(element) = micro.what else { return String::new() };
@@ -291,20 +280,7 @@ impl Tell<'_> {
             Why::Twice { reader, element } => {
                 format!("{} read {} twice in {}", name(reader), datum(element), key(element))
             }
-            Why::Forked { one, other, key } => {
-                let differ = fork(self.history, one, other, key);
-                let elements = match differ[..] {
-                    [left, right] => format!(": {} where the other has {}", datum(right), datum(left)),
-                    _ => String::new(),
-                };
-                format!(
-                    "neither is what {} read from {} a beginning of what {} read, nor the other way \
-                        round{elements}",
-                    name(other),
-                    self.key(key),
-                    name(one)
-                )
-            }
+            Why::Forked { one, other, key } => self.forked(one, other, key),
             Why::Reordered { reader, first, second } => format!(
                 "{} read {} in {} without {} before it, although {} appended them in that order",
                 name(reader),
@@ -322,6 +298,35 @@ impl Tell<'_> {
             ),
             Why::Cycle(ref hops) => self.cycle(hops),
         }
+    }
+
+    /// A read that does not fit what its own transaction did before.
+    fn internal(&self, txn: u32, at: u32) -> String {
+        let micro = self.history.micros(txn)[at as usize];
+        let list = self.history.read(&micro).unwrap_or_default();
+        let expected = expected(self.history, txn, at).0;
+        format!(
+            "{} read {} from {}, but by what it had read and appended itself that list ends with {}",
+            self.name(txn),
+            self.list(list),
+            self.key(micro.key),
+            self.list(&expected)
+        )
+    }
+
+    /// Two reads of a key of which neither is a beginning of the other.
+    fn forked(&self, one: u32, other: u32, key: u32) -> String {
+        let datum = |element: u32| self.history.datum(element);
+        let elements = match fork(self.history, one, other, key)[..] {
+            [left, right] => format!(": {} where the other has {}", datum(right), datum(left)),
+            _ => String::new(),
+        };
+        format!(
+            "neither is what {} read from {} a beginning of what {} read, nor the other way round{elements}",
+            self.name(other),
+            self.key(key),
+            self.name(one)
+        )
     }
 
     fn cycle(&self, hops: &[Hop]) -> String {

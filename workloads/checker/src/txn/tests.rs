@@ -139,8 +139,8 @@ fn a_skew_of_writes() {
 
 #[test]
 fn a_stale_read_breaks_real_time_only_and_in_one_process_its_order_too() {
-    let sentence = "G-single-realtime: T2 read [] from x without 1, which T1 appended; T1 had returned at 0.0010 s, \
-                    before T2 was invoked at 0.0020 s: so T2 would have to come before itself";
+    let sentence = "G-single-realtime: T2 read [] from x without 1, which T1 appended; T1 had returned at \
+                    0.0010 s, before T2 was invoked at 0.0020 s: so T2 would have to come before itself";
     shows(
         "0 ok 0 1 | append x 1
          1 ok 2 3 | r x

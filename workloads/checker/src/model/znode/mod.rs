@@ -7,8 +7,8 @@
 //! # The lines
 //!
 //! One record for each invocation and each completion, as JSON lines or EDN. `value` is a map; what is not
-//! asked for or not known is left out. `session` stands on the line, as does the reply's `zxid` where it is
-//! known.
+//! asked for or not known is left out. `session` stands on the line, as do `time` and the reply's `zxid`
+//! where they are known.
 //!
 //! | `f` | `value` of the invocation | `value` of an `ok` |
 //! |---|---|---|
@@ -31,11 +31,11 @@
 //! nothing; `info` may have happened or may yet.
 //!
 //! ```text
-//! {"process":0,"type":"invoke","f":"create","value":{"path":"/a/q-","data":"x","flags":["sequential"]},"time":1}
-//! {"process":1,"type":"invoke","f":"children","value":{"path":"/a"},"time":2}
-//! {"process":0,"type":"ok","f":"create","value":{"path":"/a/q-0000000000"},"zxid":"0x100000003","time":3}
-//! {"process":1,"type":"ok","f":"children","value":{"children":["q-0000000000"],"stat":{"cversion":1}},"time":4}
-//! {"process":2,"type":"invoke","f":"leave","session":"0x10001","time":5}
+//! {"process":0,"type":"invoke","f":"create","value":{"path":"/a/q-","data":"x","flags":["sequential"]}}
+//! {"process":1,"type":"invoke","f":"children","value":{"path":"/a"}}
+//! {"process":0,"type":"ok","f":"create","value":{"path":"/a/q-0000000000"},"zxid":"0x100000003"}
+//! {"process":1,"type":"ok","f":"children","value":{"children":["q-0000000000"],"stat":{"cversion":1}}}
+//! {"process":2,"type":"invoke","f":"leave","session":"0x10001"}
 //! ```
 //!
 //! A session lives until a line ends it, and its ephemeral znodes with it: whoever records must write `leave`

@@ -73,7 +73,7 @@ fn one_by_one(lines: &[&str]) -> bool {
 }
 
 macro_rules! done {
-    ($f:literal, $asked:literal, $answered:literal) => {
+    ($f:literal, $asked:expr, $answered:literal) => {
         concat!(
             r#"{"process":0,"type":"invoke","session":"0x7","f":""#,
             $f,
@@ -234,7 +234,8 @@ fn refusals_are_observations() {
 #[test]
 fn a_multi_happens_whole_or_not_at_all() {
     let fails = r#"{"process":0,"type":"invoke","f":"multi","value":{"ops":[
-        {"f":"create","path":"/b"},{"f":"set","path":"/a","data":"y","version":3},{"f":"delete","path":"/x"}]}}"#
+        {"f":"create","path":"/b"},{"f":"set","path":"/a","data":"y","version":3},
+{"f":"delete","path":"/x"}]}}"#
         .replace('\n', "");
     let failed = |rest: &str| format!(r#"{fails}{}{{"process":0,"type":"fail","f":"multi",{rest}}}"#, "\n");
     assert!(one_by_one(&[MAKE_A, &failed(r#""value":{"failed":1},"error":"bad-version""#)]));
@@ -245,7 +246,11 @@ fn a_multi_happens_whole_or_not_at_all() {
     assert!(!one_by_one(&[MAKE_A, &failed(r#""value":null,"error":"bad-version""#), half]));
     let done = done!(
         "multi",
-        r#"{"ops":[{"f":"check","path":"/a","version":0},{"f":"create","path":"/a/s","flags":["sequential"]},{"f":"create","path":"/a/s","flags":["sequential"]}]}"#,
+        concat!(
+            r#"{"ops":[{"f":"check","path":"/a","version":0},"#,
+            r#"{"f":"create","path":"/a/s","flags":["sequential"]},"#,
+            r#"{"f":"create","path":"/a/s","flags":["sequential"]}]}"#
+        ),
         r#"{"results":[{},{"path":"/a/s0000000000"},{"path":"/a/s0000000001"}]}"#
     );
     let seen = done!("children", r#"{"path":"/a"}"#, r#"{"children":["s0000000001","s0000000000"]}"#);

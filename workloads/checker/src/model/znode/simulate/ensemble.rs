@@ -3,6 +3,11 @@
 use super::{Breach, Node, Nodes, Reply, Run, Sent, map, parent_of, signed};
 use crate::history::Datum;
 
+/// Nothing changes, and the client is told why.
+fn refuse(error: &'static str) -> Reply {
+    Err((error, Datum::Nil))
+}
+
 impl Run<'_> {
     pub(super) fn take_effect(&mut self, sent: &Sent) -> (Reply, u64) {
         if self.plan.breach == Some(Breach::StaleRead) && self.random.per_mille(100) {
@@ -86,49 +91,51 @@ impl Run<'_> {
         self.undo.push((path.to_owned(), self.nodes.by_path.get(path).cloned()));
     }
 
+    fn create(&mut self, sent: &Sent) -> Reply {
+        let path = sent.value.get("path").and_then(Datum::as_text).unwrap_or_default().to_owned();
+        let data = sent.value.get("data").cloned().unwrap_or_default();
+        let zxid = self.nodes.zxid;
+        let flag = |name: &str| {
+            sent.value.get("flags").and_then(Datum::as_list).unwrap_or_default().contains(&Datum::text(name))
+        };
+        let (sequential, ephemeral) = (flag("sequential"), flag("ephemeral"));
+        let parent = parent_of(&path);
+        let Some(above) = self.nodes.by_path.get(&parent) else { return refuse("no-node") };
+        let number = match self.plan.breach {
+            Some(Breach::CounterGoesBack) => above.children.len() as u64,
+            _ => above.counter.cast_unsigned(),
+        };
+        let made = if sequential { format!("{path}{number:010}") } else { path };
+        let of_ephemeral = above.owner != 0;
+        if self.nodes.by_path.contains_key(&made) {
+            return refuse("node-exists");
+        }
+        if of_ephemeral {
+            return refuse("no-children-for-ephemerals");
+        }
+        let owner = if ephemeral { sent.session } else { 0 };
+        let node = Node { data, owner, zxids: [zxid; 3], ..Node::default() };
+        let stat = self.stat(&node);
+        self.keep(&made);
+        self.keep(&parent);
+        self.nodes.by_path.insert(made.clone(), node);
+        if let Some(above) = self.nodes.by_path.get_mut(&parent) {
+            above.children.insert(made[made.rfind('/').unwrap_or(0) + 1..].to_owned());
+            above.child_changes += 1;
+            above.counter += 1;
+            above.zxids[2] = zxid;
+        }
+        Ok(map([("path", Datum::text(&made)), ("stat", stat)]))
+    }
+
     fn change(&mut self, sent: &Sent) -> Reply {
-        let refuse = |error| Err((error, Datum::Nil));
+        if sent.f == "create" {
+            return self.create(sent);
+        }
         let path = sent.value.get("path").and_then(Datum::as_text).unwrap_or_default().to_owned();
         let data = sent.value.get("data").cloned().unwrap_or_default();
         let asked = sent.value.get("version").and_then(Datum::as_int);
         let zxid = self.nodes.zxid;
-        if sent.f == "create" {
-            let flag = |name: &str| {
-                sent.value
-                    .get("flags")
-                    .and_then(Datum::as_list)
-                    .unwrap_or_default()
-                    .contains(&Datum::text(name))
-            };
-            let (sequential, ephemeral) = (flag("sequential"), flag("ephemeral"));
-            let parent = parent_of(&path);
-            let Some(above) = self.nodes.by_path.get(&parent) else { return refuse("no-node") };
-            let number = match self.plan.breach {
-                Some(Breach::CounterGoesBack) => above.children.len() as u64,
-                _ => above.counter.cast_unsigned(),
-            };
-            let made = if sequential { format!("{path}{number:010}") } else { path };
-            let of_ephemeral = above.owner != 0;
-            if self.nodes.by_path.contains_key(&made) {
-                return refuse("node-exists");
-            }
-            if of_ephemeral {
-                return refuse("no-children-for-ephemerals");
-            }
-            let owner = if ephemeral { sent.session } else { 0 };
-            let node = Node { data, owner, zxids: [zxid; 3], ..Node::default() };
-            let stat = self.stat(&node);
-            self.keep(&made);
-            self.keep(&parent);
-            self.nodes.by_path.insert(made.clone(), node);
-            if let Some(above) = self.nodes.by_path.get_mut(&parent) {
-                above.children.insert(made[made.rfind('/').unwrap_or(0) + 1..].to_owned());
-                above.child_changes += 1;
-                above.counter += 1;
-                above.zxids[2] = zxid;
-            }
-            return Ok(map([("path", Datum::text(&made)), ("stat", stat)]));
-        }
         let Some(node) = self.nodes.by_path.get(&path) else { return refuse("no-node") };
         let ignored = self.plan.breach == Some(Breach::VersionIgnored) && self.random.per_mille(300);
         if asked.is_some_and(|asked| asked != node.version) && !ignored {

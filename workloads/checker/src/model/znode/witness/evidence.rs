@@ -31,8 +31,25 @@ pub(super) fn pin(
     if floating.iter().all(|&at| calls[at].op.ask.steps().is_empty()) {
         return floating;
     }
+    let by_path = candidates(calls, &floating);
+    let known: HashSet<u64> =
+        standing.iter().filter(|(_, class, ..)| *class == 0).map(|(zxid, ..)| *zxid).collect();
+    let claims = claims(owners(calls, &by_path, &known));
+    let mut others = Vec::new();
+    for at in floating {
+        match claims.get(&at) {
+            Some(&Some(zxid)) => standing.push((zxid, 0, calls[at].call, at)),
+            _ => others.push(at),
+        }
+    }
+    standing.sort_unstable();
+    others
+}
+
+/// Open updates by the znodes that they change and by the parents of these, at most so many for each.
+fn candidates<'a>(calls: &'a [Call<Op>], floating: &[usize]) -> HashMap<&'a str, Vec<usize>> {
     let mut by_path: HashMap<&str, Vec<usize>> = HashMap::new();
-    for &at in &floating {
+    for &at in floating {
         for step in calls[at].op.ask.steps().iter().filter(|step| step.changes()) {
             let path = step.path();
             // A sequential name is not known, but where it stands is.
@@ -44,9 +61,15 @@ pub(super) fn pin(
             }
         }
     }
-    let known: HashSet<u64> =
-        standing.iter().filter(|(_, class, ..)| *class == 0).map(|(zxid, ..)| *zxid).collect();
-    // For each zxid that nobody owns, who may: the intersection over all who show it.
+    by_path
+}
+
+/// For each zxid that nobody is known to own, who may: the intersection over all who show it.
+fn owners(
+    calls: &[Call<Op>],
+    by_path: &HashMap<&str, Vec<usize>>,
+    known: &HashSet<u64>,
+) -> BTreeMap<u64, Vec<usize>> {
     let mut owners: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for call in calls {
         let Some(Answer::Done(shown)) = &call.op.answer else { continue };
@@ -78,22 +101,19 @@ pub(super) fn pin(
             }
         }
     }
+    owners
+}
+
+/// The zxid of each update that alone may own one. One update has one zxid: with two claims on it, none is
+/// believed.
+fn claims(owners: BTreeMap<u64, Vec<usize>>) -> HashMap<usize, Option<u64>> {
     let mut claims: HashMap<usize, Option<u64>> = HashMap::new();
     for (zxid, owners) in owners {
         if let [only] = owners[..] {
-            // One update has one zxid: with two claims on it, none is believed.
             claims.entry(only).and_modify(|claim| *claim = None).or_insert(Some(zxid));
         }
     }
-    let mut others = Vec::new();
-    for at in floating {
-        match claims.get(&at) {
-            Some(&Some(zxid)) => standing.push((zxid, 0, calls[at].call, at)),
-            _ => others.push(at),
-        }
-    }
-    standing.sort_unstable();
-    others
+    claims
 }
 
 /// Whether a step, when done, leaves that trace on the znode at `path` as it was shown.
