@@ -188,6 +188,8 @@ mod tests {
         assert_eq!(link.passed_since(), 0);
         link.pass();
         far.read_exact(&mut read).expect("carried");
+        // What is written is counted behind it, in one step of that thread.
+        network.settle().await;
         assert_eq!((&read, link.traffic()), (b"two", (6, 0)));
     }
 }
