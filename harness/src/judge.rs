@@ -142,6 +142,7 @@ fn files(folder: &RunFolder) -> Vec<RunFile> {
         ("run.json", "configuration, seed, versions, host"),
         ("schedule.json", "the faults as planned"),
         ("history.jsonl", "every invocation and every completion"),
+        ("history.jsonl.zst", "every invocation and every completion, compressed with zstd"),
         ("faults.jsonl", "every step in the life of each fault, with its proof"),
         ("observed.json", "what members said, and the last reads"),
         ("results.json", "the verdict and its evidence"),

@@ -1,5 +1,7 @@
 //! Worlds from the command line: told in full, swept, and repeated by the command that is printed.
 
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -138,8 +140,8 @@ fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the
     let run = "run --cluster sim --nodes 3 --nemesis kill-all --mutant ack-before-fsync --seed 1 \
         --time-limit 60s --fail-fast";
     let words: Vec<&str> = run.split_ascii_whitespace().collect();
-    let once = |store: &str| {
-        let output = harness(folder.path(), &[words.as_slice(), &["--store", store]].concat());
+    let once = |store: &str, more: &[&str]| {
+        let output = harness(folder.path(), &[words.as_slice(), &["--store", store], more].concat());
         assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
         let run = folder.path().join(store).join("latest");
         let read = |file: &str| std::fs::read(run.join(file)).expect(file);
@@ -149,9 +151,46 @@ fn a_virtual_run_ends_at_its_first_violation_where_that_was_asked_for_and_at_the
         let observed: Value = serde_json::from_slice(&read("observed.json")).expect("JSON");
         let end_ns = observed["workload_to_ns"].as_u64().expect("an end");
         assert!(end_ns < 55_000_000_000, "it was not ended early: {end_ns} ns");
-        read("history.jsonl")
+        assert!(results["live"]["violation"]["sentence"].as_str().is_some_and(|told| told.len() > 40));
+        lines_of(&run)
     };
-    assert!(once("one") == once("two"), "two histories of one seed");
+    let one = once("one", &[]);
+    assert!(one == once("two", &[]), "two histories of one seed");
+    assert!(one == once("three", &["--compress"]), "the live check reads what is compressed as well");
+}
+
+/// What is in a run's history, compressed or not.
+fn lines_of(run: &Path) -> String {
+    let plain = run.join("history.jsonl");
+    let path = if plain.exists() { plain } else { run.join("history.jsonl.zst") };
+    let file = BufReader::new(File::open(path).expect("a history"));
+    let mut lines = String::new();
+    checker::history::content(file).and_then(|mut file| file.read_to_string(&mut lines)).expect("readable");
+    lines
+}
+
+#[test]
+fn a_compressed_history_is_small_and_judged_drawn_and_replayed_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = "run --cluster sim --nodes 3 --nemesis kill-leader --seed 4 --time-limit 20s";
+    let words: Vec<&str> = run.split_ascii_whitespace().collect();
+    let judged = |words: &[&str]| {
+        let output = harness(folder.path(), words);
+        assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    };
+    judged(&[words.as_slice(), &["--store", "plain"]].concat());
+    judged(&[words.as_slice(), &["--store", "small", "--compress"]].concat());
+    let bytes = |path: &str| std::fs::metadata(folder.path().join(path)).expect("a history").len();
+    let (plain, small) = (bytes("plain/latest/history.jsonl"), bytes("small/latest/history.jsonl.zst"));
+    assert!(small * 4 < plain, "{small} of {plain} bytes");
+    assert!(!folder.path().join("small/latest/history.jsonl").exists());
+    assert!(lines_of(&folder.path().join("plain/latest")) == lines_of(&folder.path().join("small/latest")));
+    judged(&["check", "small/latest"]);
+    judged(&["check", "small/latest/history.jsonl.zst"]);
+    judged(&["report", "small/latest"]);
+    let page = std::fs::read_to_string(folder.path().join("small/latest/report.html")).expect("a page");
+    assert!(page.contains("href=\"history.jsonl.zst\""), "the page leads to it");
+    judged(&["replay", "small/latest"]);
 }
 
 #[test]

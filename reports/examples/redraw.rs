@@ -25,7 +25,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let transitions: Vec<FaultTransition> =
         lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let mut faults = fold(&transitions, &run.kinds);
-    let history = match File::open(folder.join("history.jsonl")) {
+    let history = folder.join("history.jsonl");
+    let history = if history.exists() { history } else { folder.join("history.jsonl.zst") };
+    let history = match File::open(history) {
         Ok(file) => load(BufReader::new(file)).map(|loaded| loaded.history).unwrap_or_default(),
         Err(_) => History::default(),
     };

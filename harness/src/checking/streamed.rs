@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use checker::history::{Event, EventLines};
+use checker::history::{Event, EventLines, content};
 use checker::linearizable;
 use checker::stream::{self, Alarm, Answer, Checked, Collector};
 use checker::verdict::{CheckResult, Counterexample, Verdict};
@@ -91,7 +91,7 @@ pub fn read_again(
     counts: impl Fn(&Event) -> bool,
     budget: &Budget,
 ) -> Option<Counterexample> {
-    let mut reader = BufReader::with_capacity(BUFFER_BYTES, File::open(path).ok()?);
+    let mut reader = content(BufReader::with_capacity(BUFFER_BYTES, File::open(path).ok()?)).ok()?;
     let (mut lines, mut line) = (EventLines::default(), Vec::new());
     let mut collector = Collector::new(alarm);
     while reader.read_until(b'\n', &mut line).ok()? > 0 {

@@ -69,6 +69,7 @@ impl RunOptions {
             lose_unsynced: lose_unsynced(&args.lose_unsynced)?,
             overlap: args.overlap,
             fail_fast: args.fail_fast,
+            compress: args.compress,
             repeat: String::new(),
             nemeses,
         };

@@ -51,7 +51,8 @@ const ALL: [Beginning; 3] = [
         ],
         next: "write your own commands into both, and then\n\
                the client alone:  harness client check --system FILE\n\
-               a run:             harness run --system ./FILE --nodes 3 --nemesis partition-one,kill-one,pause-one",
+               a run:             harness run --system ./FILE --nodes 3 \
+               --nemesis partition-one,kill-one,pause-one",
     },
 ];
 

@@ -109,6 +109,8 @@ pub struct RunOptions {
     pub overlap: bool,
     /// Whether the run ends as soon as the live check sees a violation.
     pub fail_fast: bool,
+    /// Whether the history is compressed while it is written.
+    pub compress: bool,
     /// From onset to onset.
     pub interval: Duration,
     /// Operations per second.

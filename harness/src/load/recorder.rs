@@ -4,9 +4,6 @@
 //! time. The thread writes several times a second; a harness that is killed loses that much and no more.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -17,6 +14,7 @@ use checker::history::{BAD_VERSION, Event, EventKind, Function, HistoryWriter};
 
 use crate::clock::{RunClock, RunNs};
 use crate::live::Feed;
+use crate::store::folder::HistoryFile;
 
 /// How often lines are written.
 const WRITE_EVERY: Duration = Duration::from_millis(50);
@@ -90,8 +88,7 @@ pub struct Writer {
 
 impl Recorder {
     /// Begins a history. Every line is handed to `feed` once it is in the file.
-    pub fn create(path: &Path, clock: RunClock, feed: Feed) -> anyhow::Result<(Self, Writer)> {
-        let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
+    pub fn create(file: HistoryFile, clock: RunClock, feed: Feed) -> anyhow::Result<(Self, Writer)> {
         let inner = Inner {
             clock,
             lines: Mutex::default(),
@@ -152,8 +149,8 @@ impl Recorder {
         &self.inner.counts
     }
 
-    fn write(&self, file: File, feed: &Feed) -> std::io::Result<u64> {
-        let mut history = HistoryWriter::new(BufWriter::new(file));
+    fn write(&self, file: HistoryFile, feed: &Feed) -> std::io::Result<u64> {
+        let mut history = HistoryWriter::new(file);
         loop {
             // Read before the lines are taken, so that the last ones are never missed.
             let last = self.inner.stop.load(Ordering::Acquire);
@@ -189,13 +186,15 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::RunFolder;
     use checker::history::{Function, Value, load};
+    use std::fs::File;
 
     #[test]
     fn a_sealed_history_is_complete_and_in_the_order_of_time() {
         let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("history.jsonl");
-        let (recorder, writer) = Recorder::create(&path, RunClock::start(), Feed::default()).expect("begun");
+        let (path, file) = RunFolder::at(folder.path()).begin_history(true).expect("a file");
+        let (recorder, writer) = Recorder::create(file, RunClock::start(), Feed::default()).expect("begun");
         std::thread::scope(|scope| {
             for process in 0..4 {
                 let recorder = recorder.clone();

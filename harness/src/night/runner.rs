@@ -41,6 +41,9 @@ const FOR_ALARMS: u32 = 6;
 /// unknown.
 const MOST_TRIES: u32 = 3;
 
+/// The flag by which a run compresses its history.
+const COMPRESS: &str = "--compress";
+
 /// A night that goes on.
 pub(super) struct Runner {
     pub(super) orders: Orders,
@@ -267,6 +270,10 @@ impl Runner {
             self.progress.step(&format!("{name}: {}", options.repeat));
             let mut words = case.words();
             words.extend(["--seed".to_owned(), slot.seed.to_string()]);
+            // A case may ask for it by itself.
+            if self.orders.suite.settings.keep.compress && !words.iter().any(|word| word == COMPRESS) {
+                words.push(COMPRESS.to_owned());
+            }
             let deadline = options.time_limit * PATIENCE + GRACE;
             let (started, ended, folder) = self.child(&name, words, &self.build.executable, deadline).await?;
             // A violation wins over an interruption.

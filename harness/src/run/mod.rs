@@ -228,11 +228,11 @@ async fn live(
         begun = options.system.begin(beginning(prepared, &**cluster)?) => begun.map_err(|why| anyhow!(why))?,
         () = interrupt.asked() => return Err(Failure::Interrupted),
     }
-    let history = prepared.folder.history();
+    let (history, file) = prepared.folder.begin_history(options.compress)?;
     let (kind, promise) = (options.workload, options.promised().what);
     let live = Live::start(kind, promise, &history, options.fail_fast, clock, &prepared.progress)?;
     let feed = live.as_ref().map(Live::feed).unwrap_or_default();
-    let (recorder, writer) = Recorder::create(&history, clock, feed)?;
+    let (recorder, writer) = Recorder::create(file, clock, feed)?;
     let journal = Journal::create(&prepared.folder.faults())?;
     let terms = conduct::Terms {
         members: cluster.members().to_vec(),

@@ -14,8 +14,6 @@ mod proof;
 mod said;
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufWriter;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -45,6 +43,7 @@ use crate::run::interrupt::Interrupt;
 use crate::run::{self, Prepared, describe};
 use crate::seed;
 use crate::store::RunFolder;
+use crate::store::folder::HistoryFile;
 use live::Live;
 use nemesis::Runner;
 
@@ -75,7 +74,7 @@ struct Virtual<'a> {
     workload: Workload,
     members: Vec<MemberId>,
     events: EventLog,
-    history: HistoryWriter<BufWriter<File>>,
+    history: HistoryWriter<HistoryFile>,
     counts: Counts,
     /// What succeeded since the last fault was gone.
     calm: Calm,
@@ -129,15 +128,14 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
     };
     let workload = describe::workload(options)?;
     let world = planned::begin(setting, workload.clone());
-    let path = prepared.folder.history();
-    let file = File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+    let (path, file) = prepared.folder.begin_history(options.compress)?;
     let mut run = Virtual {
         prepared,
         world,
         workload,
         events: EventLog::new(&members),
         members,
-        history: HistoryWriter::new(BufWriter::new(file)),
+        history: HistoryWriter::new(file),
         counts: Counts::default(),
         calm: Calm::default(),
         task: None,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use checker::history::Compressor;
 use runs::member::MemberId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -19,6 +20,9 @@ const START_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 const MAX_SAME_SECOND: u32 = 1000;
 /// The link to the newest run.
 const LATEST: &str = "latest";
+
+/// Where lines of a history go.
+pub type HistoryFile = Box<dyn io::Write + Send>;
 
 /// The files of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,9 +84,19 @@ impl RunFolder {
         self.file("schedule.json")
     }
 
-    /// `history.jsonl`.
+    /// `history.jsonl`, or `history.jsonl.zst` where that is there.
     pub fn history(&self) -> PathBuf {
-        self.file("history.jsonl")
+        let compressed = self.file("history.jsonl.zst");
+        if compressed.exists() { compressed } else { self.file("history.jsonl") }
+    }
+
+    /// Begins the history, and says where it is.
+    pub fn begin_history(&self, compress: bool) -> anyhow::Result<(PathBuf, HistoryFile)> {
+        let path = self.file(if compress { "history.jsonl.zst" } else { "history.jsonl" });
+        let file = fs::File::create(&path).with_context(|| format!("creating {}", path.display()))?;
+        let file: HistoryFile =
+            if compress { Box::new(Compressor::new(file)) } else { Box::new(io::BufWriter::new(file)) };
+        Ok((path, file))
     }
 
     /// `faults.jsonl`.

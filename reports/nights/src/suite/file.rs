@@ -60,6 +60,7 @@ struct NightTable {
 struct KeepTable {
     nights: Option<u32>,
     size: Option<String>,
+    compress: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -188,7 +189,7 @@ fn kept(table: &KeepTable, before: Keep) -> Result<Keep, String> {
         return Err("keep.nights = 0: tonight's folders would go before anybody saw them; write 1 at least"
             .to_owned());
     }
-    Ok(Keep { nights, bytes })
+    Ok(Keep { nights, bytes, compress: table.compress.unwrap_or(before.compress) })
 }
 
 fn time(key: &str, text: &str) -> Result<Duration, String> {
@@ -299,7 +300,7 @@ mod tests {
     const WHOLE: &str = r#"
         [night]
         budget = "6h"
-        keep = { nights = 14, size = "5GB" }
+        keep = { nights = 14, size = "5GB", compress = false }
 
         [profile.pull-request]
         budget = "10m"
@@ -348,7 +349,7 @@ mod tests {
         assert_eq!((suite.cases[0].repeat, suite.cases[0].weight), (4, 2));
         assert_eq!(suite.cases[0].thresholds.len(), 3);
         assert_eq!(suite.settings.budget, Some(Duration::from_secs(6 * 3600)));
-        assert_eq!(suite.settings.keep, Keep { nights: 14, bytes: 5_000_000_000 });
+        assert_eq!(suite.settings.keep, Keep { nights: 14, bytes: 5_000_000_000, compress: false });
         assert!(suite.cases[6].words().is_empty(), "a flag that is false is no flag");
     }
 

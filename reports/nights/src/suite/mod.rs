@@ -77,11 +77,13 @@ pub struct Keep {
     pub nights: u32,
     /// Bytes that the run folders of all nights may take together.
     pub bytes: u64,
+    /// Whether histories are compressed while they are written.
+    pub compress: bool,
 }
 
 impl Default for Keep {
     fn default() -> Self {
-        Self { nights: 30, bytes: 20_000_000_000 }
+        Self { nights: 30, bytes: 20_000_000_000, compress: true }
     }
 }
 

@@ -2,8 +2,10 @@
 //!
 //! A file is one frame after another, and a frame's content is handed on as it is decoded, so memory is
 //! bounded by the window that the frame asks for, and what it may ask for is bounded by [`MAX_WINDOW_BYTES`].
-//! A frame that ends early, whose checksum does not fit or that is damaged otherwise is an error, never a
-//! shorter history.
+//! A frame whose checksum does not fit, or that is damaged otherwise, is an error, and never a shorter
+//! history. So is one that ends early, but for one case: behind at least one whole frame, and before anything
+//! of it was handed on, it is where whoever wrote was interrupted. All that was handed on is known to be
+//! sound, and the error is of the kind [`ErrorKind::UnexpectedEof`].
 
 use std::error::Error;
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -41,15 +43,18 @@ pub(super) struct Frames<R> {
     frame: Option<FrameDecoder>,
     /// Frames begun, for messages.
     begun: u64,
+    /// Whether anything of the frame was handed on.
+    handed_on: bool,
 }
 
 impl<R: BufRead> Frames<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, frame: None, begun: 0 }
+        Self { source, frame: None, begun: 0, handed_on: false }
     }
 
     fn begin(&mut self) -> io::Result<()> {
         self.begun += 1;
+        self.handed_on = false;
         // A decoder that is used again reserves the window that the next frame claims, a new one only what it
         // needs.
         let mut decoder = FrameDecoder::new();
@@ -70,8 +75,9 @@ impl<R: BufRead> Frames<R> {
     }
 
     fn cut_short(&self) -> io::Error {
-        let reason = format!("zstd frame {} is cut short", self.begun);
-        io::Error::new(ErrorKind::InvalidData, reason)
+        let interrupted = self.begun > 1 && !self.handed_on;
+        let kind = if interrupted { ErrorKind::UnexpectedEof } else { ErrorKind::InvalidData };
+        io::Error::new(kind, format!("zstd frame {} is cut short", self.begun))
     }
 
     /// What a person is told of an error of the decoder. An error of the reader underneath is that.
@@ -110,6 +116,7 @@ impl<R: BufRead> Read for Frames<R> {
                 continue;
             };
             if frame.can_collect() > 0 {
+                self.handed_on = true;
                 return frame.read(buf);
             }
             if !frame.is_finished() {

@@ -43,6 +43,15 @@ impl EventLines {
         }
     }
 
+    /// The reader failed. No error remains where the lines just end: a frame of zstd is cut short, and all
+    /// before it is whole.
+    ///
+    /// # Errors
+    /// The error, where it is another one.
+    pub(super) fn breaks_off(&mut self, error: LoadError) -> Result<(), LoadError> {
+        self.seal.breaks_off(error)
+    }
+
     /// The line that was read last, from 1.
     #[must_use]
     pub fn number(&self) -> u64 {

@@ -86,8 +86,10 @@ impl<R: BufRead> JsonLines<R> {
         loop {
             self.line.clear();
             self.number += 1;
-            if read_line(&mut self.reader, &mut self.line, self.number)? == 0 {
-                return Ok(None);
+            match read_line(&mut self.reader, &mut self.line, self.number) {
+                Ok(0) => return Ok(None),
+                Ok(_) => {}
+                Err(error) => return self.seal.breaks_off(error).map(|()| None),
             }
             let processes = &mut self.processes;
             let parse = |text: &[u8]| line_to_record(text, processes);

@@ -36,7 +36,8 @@ pub struct Loaded {
 /// Reads a whole history.
 ///
 /// # Errors
-/// [`LoadError`] names the line. A last line that is cut short is no error but a missing trailer.
+/// [`LoadError`] names the line. A last line that is cut short is no error but a missing trailer, and so is a
+/// frame of zstd behind whole ones.
 pub fn load<R: BufRead + Send>(reader: R) -> Result<Loaded, LoadError> {
     load_until(reader, &Interrupt::never())
 }
@@ -57,7 +58,15 @@ fn load_lines(mut reader: Input<'_>) -> Result<Loaded, LoadError> {
     let mut lines = EventLines::default();
     let mut pairing = Pairing::default();
     let mut line = Vec::new();
-    while read_line(&mut reader, &mut line, lines.number() + 1)? > 0 {
+    loop {
+        match read_line(&mut reader, &mut line, lines.number() + 1) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(error) => {
+                lines.breaks_off(error)?;
+                break;
+            }
+        }
         if let Some(event) = lines.line(&line)? {
             pairing.push(event).map_err(|source| LoadError::Pair { line: lines.number(), source })?;
         }

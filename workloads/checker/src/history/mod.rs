@@ -38,6 +38,7 @@
 
 mod completeness;
 mod compressed;
+mod compressor;
 mod convert;
 mod datum;
 mod describe;
@@ -68,6 +69,7 @@ mod value;
 mod writer;
 
 pub use completeness::Completeness;
+pub use compressor::Compressor;
 pub(crate) use convert::event_of;
 pub use datum::Datum;
 pub use describe::describe;
@@ -83,7 +85,7 @@ pub use operations::Pairing;
 pub use pair::PairError;
 pub(crate) use pair::{Pairs, Stamp, ranks};
 pub use record::{Event, Line, Record};
-pub use records::{Format, Records, records, records_until};
+pub use records::{Format, Records, content, records, records_until};
 pub use value::Value;
 pub use writer::{Finished, HistoryWriter};
 

@@ -88,6 +88,19 @@ pub(super) struct Recognised<'r> {
     pub(super) input: Input<'r>,
 }
 
+/// What a file holds: its own bytes, or those that it holds compressed with zstd.
+///
+/// # Errors
+/// What the reader says.
+pub fn content<'r>(reader: impl BufRead + Send + 'r) -> io::Result<Box<dyn BufRead + Send + 'r>> {
+    let (start, input) = peek(reader, |start, at_end| (at_end || start.len() >= 4).then_some(()))?;
+    Ok(if is_zstd(&start) { frames(input) } else { input })
+}
+
+fn frames(compressed: Input<'_>) -> Input<'_> {
+    Box::new(BufReader::with_capacity(BUFFER_BYTES, Frames::new(compressed)))
+}
+
 /// Looks what a reader holds.
 pub(super) fn recognise<'r>(
     reader: impl BufRead + Send + 'r,
@@ -95,8 +108,7 @@ pub(super) fn recognise<'r>(
 ) -> Result<Recognised<'r>, LoadError> {
     let (start, input) = peek(reader, |start, at_end| (at_end || start.len() >= 4).then_some(()))?;
     if is_zstd(&start) {
-        let content = BufReader::with_capacity(BUFFER_BYTES, Frames::new(input));
-        let content = Heeding { reader: content, interrupt: interrupt.clone() };
+        let content = Heeding { reader: frames(input), interrupt: interrupt.clone() };
         let (start, input) = peek(content, |start, at_end| guess(start, at_end).map(drop))?;
         return Ok(Recognised { format: format_of(&start)?, compressed: true, input });
     }

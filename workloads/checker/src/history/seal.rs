@@ -9,6 +9,8 @@
 //!
 //! Lines are read into records or straight into events. Either reader keeps a [`Seal`].
 
+use std::io::ErrorKind;
+
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -77,6 +79,20 @@ impl Seal {
     /// behind `skipped` lines that are no events.
     pub(super) fn place(&mut self, said: u64, skipped: u64) {
         self.displaced |= said != 0 && said != self.events + skipped;
+    }
+
+    /// Takes an error of the reader. No error remains where the lines just end: see [`super::compressed`].
+    ///
+    /// # Errors
+    /// The error, where it is another one.
+    pub(super) fn breaks_off(&mut self, error: LoadError) -> Result<(), LoadError> {
+        match error {
+            LoadError::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                self.problem = Some(error.to_string());
+                Ok(())
+            }
+            error => Err(error),
+        }
     }
 
     /// Whether the history comes from elsewhere.
