@@ -18,7 +18,8 @@
 //! - [`descriptors`]: how many files may be open; [`measure`]: what this machine can do;
 //!   [`progress`]: what is told meanwhile.
 //! - [`text`]: words that people type.
-//! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left.
+//! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left. [`serve`]: the same
+//!   in a browser.
 
 pub mod applications;
 pub mod checking;
@@ -41,6 +42,7 @@ pub mod num;
 pub mod progress;
 pub mod run;
 pub mod seed;
+pub mod serve;
 pub mod sim_run;
 pub mod store;
 pub mod text;

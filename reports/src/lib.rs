@@ -8,6 +8,7 @@
 //! - [`terminal`], [`html`], [`junit`]: the three renderings; `results.json` is `serde_json` on
 //!   [`runs::results::Results`].
 //! - [`nights`]: the same for nights of runs.
+//! - [`store`]: a folder of runs, as a page that lists them.
 //!
 //! What it deliberately does not do: decide anything. A verdict is printed, never derived, and a number
 //! that is not known is shown as not known.
@@ -17,6 +18,7 @@ pub mod html;
 pub mod junit;
 mod labels;
 pub mod nights;
+pub mod store;
 pub mod story;
 mod svg;
 pub mod terminal;

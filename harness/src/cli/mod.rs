@@ -63,6 +63,8 @@ pub enum Command {
     Selftest(Box<SelftestArgs>),
     /// List what can be named: nemeses, workloads, systems, models, conditions, faults, mutants
     List(ListArgs),
+    /// Show the store in a browser: its runs, their pages and files; nothing can be changed there
+    Serve(ServeArgs),
     /// Tell what works on this machine
     Doctor(DoctorArgs),
     /// Remove what a killed harness left
@@ -273,6 +275,17 @@ pub struct StoreArgs {
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub store: PathBuf,
+}
+
+/// Flags of `serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Where runs, or nights, are kept
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub store: PathBuf,
+    /// The port on 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 8180)]
+    pub port: u16,
 }
 
 /// Flags of a member.

@@ -23,6 +23,7 @@ pub mod report;
 pub mod run;
 pub(crate) mod screen;
 pub mod selftest;
+pub mod serve;
 pub mod shrink;
 pub mod sim;
 pub mod stand_in;
@@ -62,6 +63,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Sim(args) => sim::sim(&args),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::List(args) => list::list(args.what.as_deref()),
+        Command::Serve(args) => serve::serve(&args),
         Command::Doctor(args) => doctor::doctor(&args.store),
         Command::Clean(args) => clean::clean(&args),
         Command::Completions(args) => completions::completions(args.shell),

@@ -1,0 +1,213 @@
+//! A store in a browser: a page that lists its runs, and the files below it.
+//!
+//! Nothing can be changed through it, and nobody but this machine reaches it: it listens on 127.0.0.1. A page
+//! of another site that is open in the same browser must not read it either. So a request must name this
+//! server as its host, which a name that was made to lead here does not. No other site may read an answer.
+//! The pages of runs may be somebody else's: they may load and send nothing.
+//!
+//! - [`place`]: from the path of a request to a file of the store, and never to one outside of it.
+//! - [`listing`]: what is in the store.
+
+mod listing;
+mod place;
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::{BodyExt, Full, combinators::BoxBody};
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use place::Place;
+
+/// Connections at a time; further ones wait.
+const MAX_CONNECTIONS: usize = 64;
+/// How long the head of a request may take.
+const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// The pause after no connection could be taken: descriptors may have run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of a file that are read at a time.
+const PART_BYTES: usize = 64 << 10;
+/// Parts of a file that wait for whoever reads slowly.
+const WAITING_PARTS: usize = 4;
+
+/// What every answer says about itself. A page may use its own style and script, and load nothing.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri \
+         'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+];
+
+/// What is served.
+#[derive(Debug)]
+pub struct Site {
+    /// The store, absolute and without links.
+    pub store: PathBuf,
+    /// The store, as somebody named it.
+    pub name: String,
+    /// The port on which it is served.
+    pub port: u16,
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// Answers whoever connects.
+pub async fn serve(listener: TcpListener, site: Site) -> Infallible {
+    let (site, free) = (Arc::new(site), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+    loop {
+        let held = Arc::clone(&free).acquire_owned().await;
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let site = Arc::clone(&site);
+                tokio::spawn(async move {
+                    converse(stream, site).await;
+                    drop(held);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn converse(stream: TcpStream, site: Arc<Site>) {
+    let service = service_fn(|request: Request<Incoming>| {
+        let site = Arc::clone(&site);
+        async move { Ok::<_, Infallible>(answer(&request, site).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_PATIENCE)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "a connection ended");
+    }
+}
+
+async fn answer(request: &Request<Incoming>, site: Arc<Site>) -> Answer {
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+    let mut answer = if !is_ours(host, site.port) {
+        text(StatusCode::MISDIRECTED_REQUEST, "this server is 127.0.0.1, and no other name\n")
+    } else if ![Method::GET, Method::HEAD].contains(request.method()) {
+        let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "nothing can be changed here\n");
+        answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        answer
+    } else {
+        let path = request.uri().path().to_owned();
+        // Files are read on threads that may wait.
+        let found = tokio::task::spawn_blocking(move || find(&site, &path)).await;
+        found.unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "this could not be read\n"))
+    };
+    for (name, value) in HEADERS {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// Whether a request was meant for this server, and not for a name that was made to lead here.
+fn is_ours(host: Option<&str>, port: u16) -> bool {
+    ["127.0.0.1", "localhost"].iter().any(|name| host == Some(&format!("{name}:{port}")))
+}
+
+fn find(site: &Site, path: &str) -> Answer {
+    match place::of(&site.store, path) {
+        Place::Nothing => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
+        Place::Moved(to) => {
+            let mut answer = text(StatusCode::PERMANENT_REDIRECT, "it is a folder\n");
+            if let Ok(to) = HeaderValue::from_str(&to) {
+                answer.headers_mut().insert(header::LOCATION, to);
+            }
+            answer
+        }
+        Place::Runs => {
+            page(reports::store::page(&listing::runs(&site.store, &site.name)), "text/html; charset=utf-8")
+        }
+        Place::Folder(folder) => page(listing::files(&folder), "text/html; charset=utf-8"),
+        Place::File(file) => send(&file),
+    }
+}
+
+fn text(status: StatusCode, words: &'static str) -> Answer {
+    let mut answer = page(words.to_owned(), "text/plain; charset=utf-8");
+    *answer.status_mut() = status;
+    answer
+}
+
+fn page(content: String, kind: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(content)).boxed());
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+/// A file, read while it is sent. As much is sent as it had when it was asked for: it may grow meanwhile.
+fn send(path: &Path) -> Answer {
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+    let Ok((length, file)) = opened else {
+        return text(StatusCode::NOT_FOUND, "this could not be read\n");
+    };
+    let (sender, body) = Channel::new(WAITING_PARTS);
+    tokio::spawn(send_parts(file, length, sender));
+    let mut answer = Response::new(body.boxed());
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(place::kind(path)));
+    answer.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    answer
+}
+
+async fn send_parts(file: File, length: u64, mut sender: Sender<Bytes>) {
+    let mut file = file.take(length);
+    loop {
+        let read = tokio::task::spawn_blocking(move || {
+            let mut part = vec![0; PART_BYTES];
+            let read = file.read(&mut part)?;
+            part.truncate(read);
+            std::io::Result::Ok((part, file))
+        });
+        match read.await {
+            Ok(Ok((part, rest))) if !part.is_empty() => {
+                file = rest;
+                // Whoever asked may have gone.
+                if sender.send_data(part.into()).await.is_err() {
+                    return;
+                }
+            }
+            // Less than was promised: the connection ends there, and the browser knows.
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_by_its_own_names_is_answered() {
+        for host in ["127.0.0.1:8180", "localhost:8180"] {
+            assert!(is_ours(Some(host), 8180), "{host}");
+        }
+        for host in [None, Some("localhost"), Some("evil.example:8180"), Some("127.0.0.1:80")] {
+            assert!(!is_ours(host, 8180), "{host:?}");
+        }
+    }
+}
