@@ -5,8 +5,8 @@
 //! server as its host, which a name that was made to lead here does not. No other site may read an answer.
 //! The pages of runs may be somebody else's: they may load and send nothing.
 //!
-//! - [`place`]: from the path of a request to a file of the store, and never to one outside of it.
-//! - [`listing`]: what is in the store.
+//! - `place`: from the path of a request to a file of the store, and never to one outside of it.
+//! - `listing`: what is in the store.
 
 mod listing;
 mod place;

@@ -36,7 +36,9 @@ pub(super) fn of(store: &Path, path: &str) -> Place {
         return Place::Nothing;
     }
     if !path.ends_with('/') {
-        return Place::Moved(format!("{path}/"));
+        // From where it was asked for, so that no path is taken for another host's.
+        let name = path.rsplit('/').next().unwrap_or_default();
+        return Place::Moved(format!("./{name}/"));
     }
     let own = PAGES.map(|page| place.join(page)).into_iter().find(|page| page.is_file());
     match own.and_then(|page| page.canonicalize().ok()) {
@@ -93,7 +95,7 @@ mod tests {
         assert_eq!(at("/"), Place::Runs);
         assert_eq!(at("/a%20run/1/"), Place::File(store.join("a run/1/report.html")));
         assert_eq!(at("/latest/"), Place::File(store.join("a run/1/report.html")));
-        assert_eq!(at("/a%20run/1"), Place::Moved("/a%20run/1/".to_owned()));
+        assert_eq!(at("/a%20run/1"), Place::Moved("./1/".to_owned()));
         assert_eq!(at("/a%20run/1/nodes/"), Place::Folder(store.join("a run/1/nodes")));
         assert_eq!(at("/a%20run/1/report.html"), Place::File(store.join("a run/1/report.html")));
         std::fs::write(store.join("index.html"), "nights").expect("written");
