@@ -23,7 +23,9 @@ pub struct Row {
     pub link: String,
     /// What was meant; none where that can't be read.
     pub run: Option<RunInfo>,
-    /// What came out; none where nobody judged it yet.
+    /// Whether somebody judged it.
+    pub is_judged: bool,
+    /// What came out; none where that can't be read.
     pub results: Option<Results>,
 }
 
@@ -109,12 +111,13 @@ fn head(m: &mut Markup) {
     });
 }
 
-fn write(m: &mut Markup, Row { link, run, results }: &Row) {
+fn write(m: &mut Markup, Row { link, run, is_judged, results }: &Row) {
     let told = results.as_ref().map(findings::headline);
     let told = told.map(|(word, verdict)| format!("{} {word}", glyph(verdict)));
     let name = run.as_ref().map_or_else(|| link.trim_end_matches('/').to_owned(), |run| run.name.clone());
     m.el("tr", &[], |m| {
-        m.leaf("td", &[], told.as_deref().unwrap_or("not judged"));
+        let untold = if *is_judged { "not readable" } else { "not judged" };
+        m.leaf("td", &[], told.as_deref().unwrap_or(untold));
         m.el("td", &[], |m| m.leaf("a", &[("href", link)], &name));
         m.el("td", &[], |m| start(m, run.as_ref()));
         let system = run.as_ref().map(|run| {
@@ -159,13 +162,19 @@ mod tests {
         };
         let results = Results::new(Verdict::Invalid, &run);
         let rows = vec![
-            Row { link: "a/20260314T021007Z/".to_owned(), run: Some(run), results: Some(results) },
-            Row { link: "b/20260313T021007Z/".to_owned(), run: None, results: None },
+            Row {
+                link: "a/20260314T021007Z/".to_owned(),
+                run: Some(run),
+                is_judged: true,
+                results: Some(results),
+            },
+            Row { link: "b/20260313T021007Z/".to_owned(), run: None, is_judged: false, results: None },
+            Row { link: "c/20260313T021007Z/".to_owned(), run: None, is_judged: true, results: None },
         ];
         let store = Store { path: "runs".to_owned(), rows, older: 3, nights: vec!["nights/".to_owned()] };
         let page = page(&store);
         assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>alert"));
-        assert!(page.contains("violation") && page.contains("not judged"));
+        assert!(page.contains("violation") && page.contains("not judged") && page.contains("not readable"));
         assert!(page.contains("2026-03-14 02:10 UTC") && page.contains("3 older runs not shown"));
         assert!(page.contains("href=\"a/20260314T021007Z/\"") && page.contains("Nights in nights"));
     }

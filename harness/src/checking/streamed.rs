@@ -94,7 +94,8 @@ pub fn read_again(
     let mut reader = content(BufReader::with_capacity(BUFFER_BYTES, File::open(path).ok()?)).ok()?;
     let (mut lines, mut line) = (EventLines::default(), Vec::new());
     let mut collector = Collector::new(alarm);
-    while reader.read_until(b'\n', &mut line).ok()? > 0 {
+    // The writer may be in the middle of a frame: what was written before the alarm is whole.
+    while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         if let Some(event) = lines.line(&line).ok()?.filter(|event| counts(event)) {
             collector.take(event);
         }

@@ -176,7 +176,7 @@ pub struct RunArgs {
     /// End the run as soon as the live check sees a violation: heal, judge, write the page
     #[arg(long)]
     pub fail_fast: bool,
-    /// Compress the history with zstd while it is written: history.jsonl.zst, a fifth of the size
+    /// Compress the history with zstd while it is written: history.jsonl.zst, about a fifth of the size
     #[arg(long)]
     pub compress: bool,
     /// How the result is printed

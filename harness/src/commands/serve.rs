@@ -13,15 +13,15 @@ use crate::serve::{self, Site};
 
 /// Serves until somebody interrupts.
 pub fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
-    let store = args.store.canonicalize().map_err(|error| {
-        Failure::usage(format!(
-            "--store {}: {error}; name the folder in which runs are kept",
-            args.store.display()
-        ))
-    })?;
+    let wrong = |why: &str| {
+        let store = args.store.display();
+        Failure::usage(format!("--store {store}: {why}; name the folder in which runs are kept"))
+    };
+    let store = args.store.canonicalize().map_err(|error| wrong(&error.to_string()))?;
+    std::fs::read_dir(&store).map_err(|error| wrong(&error.to_string()))?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the runtime")?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).await.map_err(|error| {
             Failure::usage(format!("--port {}: {error}; name another one, or 0 for a free one", args.port))
         })?;
@@ -38,5 +38,8 @@ pub fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
             _ = terminate.recv() => {}
         }
         Ok(Exit::Done)
-    })
+    });
+    // A file that never answers keeps nobody from ending this.
+    runtime.shutdown_background();
+    outcome
 }

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reports::store::{Row, Store};
+use serde::de::DeserializeOwned;
 
 use crate::night::store::index_of;
 use crate::store::RunFolder;
 
 /// Runs that are listed. The page stays small, and a browser asks again for older ones by their names.
 const MOST_RUNS: usize = 200;
+
+/// The longest file that is read for the list.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// What a name in a link keeps as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -35,13 +39,22 @@ pub(super) fn runs(store: &Path, name: &str) -> Store {
     runs.truncate(MOST_RUNS);
     let rows = runs.iter().filter_map(|(name, run)| {
         let folder = RunFolder::at(run);
+        let results = Some(folder.results()).filter(|results| results.exists());
         Some(Row {
             link: link(&[name, run])?,
-            run: RunFolder::read_named_json(&folder.run()).ok(),
-            results: RunFolder::read_named_json(&folder.results()).ok(),
+            run: read(&folder.run()),
+            is_judged: results.is_some(),
+            results: results.and_then(|results| read(&results)),
         })
     });
     Store { path: name.to_owned(), rows: rows.collect(), older, nights }
+}
+
+/// What a file says; none where it can't be read, or is none that a run leaves.
+fn read<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let metadata = fs::metadata(path).ok()?;
+    let is_usual = metadata.is_file() && metadata.len() <= MOST_BYTES;
+    is_usual.then(|| RunFolder::read_named_json(path).ok()).flatten()
 }
 
 /// The folders in a folder, without those that links lead to.

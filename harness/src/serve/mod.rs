@@ -3,7 +3,7 @@
 //! Nothing can be changed through it, and nobody but this machine reaches it: it listens on 127.0.0.1. A page
 //! of another site that is open in the same browser must not read it either. So a request must name this
 //! server as its host, which a name that was made to lead here does not. No other site may read an answer.
-//! The pages of runs may be somebody else's: they may load and send nothing.
+//! The pages of runs may be somebody else's: they may load nothing, and read no other page of the store.
 //!
 //! - `place`: from the path of a request to a file of the store, and never to one outside of it.
 //! - `listing`: what is in the store.
@@ -32,10 +32,14 @@ use tokio::sync::Semaphore;
 
 use place::Place;
 
+/// The port of addresses that name none.
+const USUAL_PORT: u16 = 80;
 /// Connections at a time; further ones wait.
 const MAX_CONNECTIONS: usize = 64;
 /// How long the head of a request may take.
 const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// How long a connection may live: whoever reads nothing keeps a place from others.
+const LIFETIME: Duration = Duration::from_secs(600);
 /// The pause after no connection could be taken: descriptors may have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of a file that are read at a time.
@@ -43,7 +47,8 @@ const PART_BYTES: usize = 64 << 10;
 /// Parts of a file that wait for whoever reads slowly.
 const WAITING_PARTS: usize = 4;
 
-/// What every answer says about itself. A page may use its own style and script, and load nothing.
+/// What every answer says about itself. A page may use its own style and script, and load nothing. It stands
+/// by itself: another page of this server is a stranger's to it.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -52,8 +57,8 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     (
         header::CONTENT_SECURITY_POLICY,
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri \
-         'none'; form-action 'none'; frame-ancestors 'none'",
+        "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src \
+         'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
 ];
 
@@ -100,8 +105,10 @@ async fn converse(stream: TcpStream, site: Arc<Site>) {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_PATIENCE)
         .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection ended");
+    match tokio::time::timeout(LIFETIME, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "a connection ended"),
+        Err(_) => tracing::debug!("a connection was old, and is ended"),
     }
 }
 
@@ -127,7 +134,10 @@ async fn answer(request: &Request<Incoming>, site: Arc<Site>) -> Answer {
 
 /// Whether a request was meant for this server, and not for a name that was made to lead here.
 fn is_ours(host: Option<&str>, port: u16) -> bool {
-    ["127.0.0.1", "localhost"].iter().any(|name| host == Some(&format!("{name}:{port}")))
+    ["127.0.0.1", "localhost"].iter().any(|name| {
+        // Browsers leave the usual port out.
+        host == Some(&format!("{name}:{port}")) || (port == USUAL_PORT && host == Some(name))
+    })
 }
 
 fn find(site: &Site, path: &str) -> Answer {
@@ -209,5 +219,6 @@ mod tests {
         for host in [None, Some("localhost"), Some("evil.example:8180"), Some("127.0.0.1:80")] {
             assert!(!is_ours(host, 8180), "{host:?}");
         }
+        assert!(is_ours(Some("localhost"), 80) && !is_ours(Some("evil.example"), 80));
     }
 }

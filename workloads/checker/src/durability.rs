@@ -378,9 +378,9 @@ pub fn check_convergence(history: &History, states: &[FinalState], members: &[u6
     }
 }
 
-/// Says which final state was not read, if one was not. A member that told nothing is the deeper reason.
+/// Says which final state was not read, if one was not. A member of which nothing was read comes first.
 fn missing(states: &[FinalState], members: &[u64], keys: impl Iterator<Item = u64>) -> Option<String> {
-    if members.is_empty() {
+    if members.is_empty() || states.is_empty() {
         return Some("no member's final state was read".to_owned());
     }
     let read: std::collections::BTreeSet<(u64, u64)> =
@@ -393,7 +393,7 @@ fn missing(states: &[FinalState], members: &[u64], keys: impl Iterator<Item = u6
     let unread: Vec<_> =
         members.iter().map(|&member| of(member)).filter(|(_, unread)| !unread.is_empty()).collect();
     if let Some((member, _)) = unread.iter().find(|(_, unread)| unread.len() == keys.len()) {
-        return Some(format!("member {member} did not answer at the end: its final state was not read"));
+        return Some(format!("nothing of the final state of member {member} was read"));
     }
     let (member, first) = unread.first()?;
     Some(format!("the final state of key {} on member {member} was not read", first.first()?))
@@ -456,7 +456,7 @@ mod tests {
         let states = [state(1, 0, 10)];
         let unread = check(&history, Extent::Whole, &states, &[1, 2]);
         assert_eq!(unread.verdict, Verdict::Unknown);
-        assert!(unread.summary.contains("member 2 did not answer at the end"), "{}", unread.summary);
+        assert!(unread.summary.contains("nothing of the final state of member 2"), "{}", unread.summary);
         assert_eq!(check_convergence(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
         assert_eq!(check(&history, Extent::Whole, &[], &[]).verdict, Verdict::Unknown);
     }

@@ -115,7 +115,9 @@ impl Scene<'_> {
     pub(super) fn pause(&self, target: MemberId) -> Resolved {
         let sides = vec![vec![target], without(self.members, &[target])];
         let action = Action::Pause { members: vec![target] };
-        self.resolved(vec![target], action, sides, format!("pause {}", self.names(&[target])))
+        let paused = self.resolved(vec![target], action, sides, format!("pause {}", self.names(&[target])));
+        // Who votes alone leads on afterwards: nobody could take over.
+        Resolved { leader_fault: paused.leader_fault && self.voters.len() > 1, ..paused }
     }
 
     /// Harm to an application. No member is a target.

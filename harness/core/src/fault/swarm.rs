@@ -50,7 +50,7 @@ swarm! {
     KillLeader = Entry::Nemesis(Nemesis::KILL_LEADER);
     KillMany = Virtual("kill-many", "several members end at once, often all");
     KillInPhase = Virtual("kill-in-phase", "a member ends at a chosen point of its way to an epoch");
-    PauseOne = Virtual("pause-one", "any member stands still for a while");
+    PauseOne = Entry::Nemesis(Nemesis::PAUSE_ONE);
     PauseLeader = Entry::Nemesis(Nemesis::PAUSE_LEADER);
     PartitionHalves = Entry::Nemesis(Nemesis::PARTITION_HALVES);
     PartitionLeader = Entry::Nemesis(Nemesis::PARTITION_LEADER);

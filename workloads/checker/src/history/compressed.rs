@@ -3,9 +3,10 @@
 //! A file is one frame after another, and a frame's content is handed on as it is decoded, so memory is
 //! bounded by the window that the frame asks for, and what it may ask for is bounded by [`MAX_WINDOW_BYTES`].
 //! A frame whose checksum does not fit, or that is damaged otherwise, is an error, and never a shorter
-//! history. So is one that ends early, but for one case: behind at least one whole frame, and before anything
-//! of it was handed on, it is where whoever wrote was interrupted. All that was handed on is known to be
-//! sound, and the error is of the kind [`ErrorKind::UnexpectedEof`].
+//! history. So is one that ends before its length says, but for one case: behind at least one whole frame,
+//! and before anything of it was handed on, whoever wrote was probably interrupted there. All that was handed
+//! on is known to be sound. The error is of the kind [`ErrorKind::UnexpectedEof`], and what was read is a
+//! beginning.
 
 use std::error::Error;
 use std::io::{self, BufRead, ErrorKind, Read};

@@ -97,6 +97,15 @@ mod tests {
     }
 
     #[test]
+    fn nothing_follows_the_trailer_and_no_part_of_a_frame_either() {
+        let (mut bytes, ends) = written(300, 50);
+        assert!(load(bytes.as_slice()).unwrap().extent.is_whole());
+        let begun = bytes[..ends[0] / 2].to_vec();
+        bytes.extend(begun);
+        assert!(load(bytes.as_slice()).unwrap_err().to_string().contains("cut short"));
+    }
+
+    #[test]
     fn a_history_whose_last_frame_is_cut_short_is_its_beginning() {
         let (bytes, ends) = written(300, 50);
         assert_eq!(ends.len(), 6);

@@ -81,13 +81,14 @@ impl Seal {
         self.displaced |= said != 0 && said != self.events + skipped;
     }
 
-    /// Takes an error of the reader. No error remains where the lines just end: see [`super::compressed`].
+    /// Takes an error of the reader. No error remains where the lines just end before their trailer:
+    /// see [`super::compressed`].
     ///
     /// # Errors
     /// The error, where it is another one.
     pub(super) fn breaks_off(&mut self, error: LoadError) -> Result<(), LoadError> {
         match error {
-            LoadError::Io(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            LoadError::Io(error) if error.kind() == ErrorKind::UnexpectedEof && self.trailer.is_none() => {
                 self.problem = Some(error.to_string());
                 Ok(())
             }

@@ -311,6 +311,13 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
 }
 
 #[test]
+fn a_leader_that_votes_alone_leads_on_after_a_pause() {
+    let pause =
+        |members: &[MemberId]| on(Nemesis::PAUSE_LEADER, 1, members, Some(1)).expect("a leader").leader_fault;
+    assert!(pause(&five()) && !pause(&five()[..1]));
+}
+
+#[test]
 fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
     let members = five();
     let in_force = InForce::only("F1", &Action::Kill { members: vec![MemberId(1), MemberId(2)] });
