@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::network::Link;
 use crate::cluster::ProcessState;
-use crate::cluster::member::{describe, open_pidfd};
+use crate::cluster::member::describe;
 use crate::cluster::procfs;
 use crate::cluster::spawner::Spawner;
 
@@ -74,7 +74,7 @@ impl Process {
         let log = File::create(log).with_context(|| format!("creating {}", log.display()))?;
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child = spawner.spawn(command).with_context(|| format!("starting application {number}"))?;
-        let (pid, pidfd) = (child.id(), open_pidfd(child.id())?);
+        let (pid, pidfd) = (child.id(), procfs::handle(child.id())?);
         let output = child.stdout.take().ok_or_else(|| anyhow!("application {number} has no output"))?;
         let input = child.stdin.take();
         let (hears, heard) = watch::channel(Heard::Nothing);

@@ -14,9 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use runs::events::Event;
 use rustix::fd::OwnedFd;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
 use tokio::sync::watch;
 
 use super::ProcessState;
@@ -56,7 +54,7 @@ impl Member {
         self.note(Event::Spawned);
         let mut child = spawner.spawn(command).with_context(|| format!("starting member {}", id.0))?;
         let pid = child.id();
-        let pidfd = open_pidfd(pid)?;
+        let pidfd = procfs::handle(pid)?;
         let stdout = child.stdout.take().ok_or_else(|| anyhow!("member {} has no output", id.0))?;
         let (ender, ended) = watch::channel(None);
         let reader = Reader { place: self.place.clone(), voice, is_a_group: self.is_a_group };
@@ -108,7 +106,7 @@ impl Member {
             return ProcessState::Gone(how.clone());
         }
         let all_stopped =
-            || !self.is_a_group || procfs::of_group(process.pid).iter().all(|stat| stat.is_stopped());
+            || !self.is_a_group || procfs::of_group(process.pid).iter().all(|(_, stat)| stat.is_stopped());
         match procfs::stat(process.pid) {
             Some(stat) if stat.is_dead() => ProcessState::Dying,
             Some(stat) if stat.is_stopped() && all_stopped() => ProcessState::Stopped,
@@ -135,12 +133,6 @@ impl Member {
     pub(super) fn last_words(&self) -> String {
         self.place.last_words()
     }
-}
-
-/// A handle on a process that no other process can have.
-pub(crate) fn open_pidfd(pid: u32) -> anyhow::Result<OwnedFd> {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| anyhow!("process id {pid}"))?;
-    pidfd_open(pid, PidfdFlags::empty()).context("opening a process file descriptor")
 }
 
 /// Reads a member's words until its process ends.
@@ -178,8 +170,16 @@ impl Reader {
         if let Some(leader) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
             let _ = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         }
-        while !procfs::of_group(leader).is_empty() {
-            std::thread::sleep(GLANCE);
+        while let Some((pid, _)) = procfs::of_group(leader).first().copied() {
+            match procfs::handle(pid) {
+                // By the time of the handle its id may be another's.
+                Ok(process) if procfs::stat(pid).is_some_and(|stat| stat.group == leader) => {
+                    procfs::wait_for_the_end(&process, None);
+                }
+                Ok(_) => {}
+                // It has just ended, or there is no descriptor left for it.
+                Err(_) => std::thread::park_timeout(GLANCE),
+            }
         }
     }
 }

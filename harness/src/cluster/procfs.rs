@@ -6,9 +6,14 @@
 //! namespace of times. So nobody is judged by an id who is not in this process's own [`Namespaces`].
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
 
+use anyhow::{Context, anyhow};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
 /// One process, for ever.
@@ -136,9 +141,21 @@ pub fn environment(pid: u32, name: &str) -> Option<String> {
         .map(|value| String::from_utf8_lossy(value).into_owned())
 }
 
-/// The living processes of a group.
-pub fn of_group(group: u32) -> Vec<Stat> {
-    let alive = |pid| stat(pid).filter(|stat| stat.group == group && !stat.is_dead());
+/// A handle on a process that no other process can have.
+pub fn handle(pid: u32) -> anyhow::Result<OwnedFd> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or_else(|| anyhow!("process id {pid}"))?;
+    pidfd_open(pid, PidfdFlags::empty()).context("opening a process file descriptor")
+}
+
+/// Waits until a process has ended, and no longer than that. A signal may end the wait early.
+pub fn wait_for_the_end(process: &OwnedFd, within: Option<Duration>) {
+    let within = within.map(|within| Timespec::try_from(within).unwrap_or_default());
+    let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], within.as_ref());
+}
+
+/// The living processes of a group, with their states.
+pub fn of_group(group: u32) -> Vec<(u32, Stat)> {
+    let alive = |pid| Some((pid, stat(pid).filter(|stat| stat.group == group && !stat.is_dead())?));
     pids().into_iter().filter_map(alive).collect()
 }
 

@@ -28,13 +28,17 @@ const MOST_WAITING: usize = 1 << 17;
 /// The load and the members come first.
 const NICE: i32 = 10;
 
+/// Puts what was written of a history on the disk.
+pub type Flush<'a> = &'a mut dyn FnMut() -> std::io::Result<()>;
+
 /// Judges lines one by one.
 pub trait Judge: Send {
-    /// Takes the next line, in the order of the history.
+    /// Takes the next line, in the order of the history. `flush` puts all lines so far on the disk, where
+    /// they are read again at an alarm.
     ///
     /// # Errors
     /// Why nothing more can be judged.
-    fn push(&mut self, event: Event) -> Result<Option<Found>, String>;
+    fn push(&mut self, event: Event, flush: Flush<'_>) -> Result<Option<Found>, String>;
 
     /// Operations judged for good, and operations that are kept because they may still matter.
     fn progress(&self) -> (u64, u64);
@@ -224,7 +228,8 @@ impl Shared {
             if self.is_over() {
                 return;
             }
-            match judge.push(event) {
+            // Lines come here when they are on the disk.
+            match judge.push(event, &mut || Ok(())) {
                 Ok(None) => {}
                 Ok(Some(found)) => {
                     self.tell(found);
@@ -275,7 +280,7 @@ mod tests {
     }
 
     impl Judge for Fake {
-        fn push(&mut self, event: Event) -> Result<Option<Found>, String> {
+        fn push(&mut self, event: Event, _: Flush<'_>) -> Result<Option<Found>, String> {
             if let Some(gate) = &self.gate {
                 let _ = gate.recv();
             }

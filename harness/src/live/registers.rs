@@ -10,7 +10,7 @@ use checker::Budget;
 use checker::history::{Event, EventKind, Function};
 use checker::stream::{Alarm, Checker};
 
-use super::{Found, Judge};
+use super::{Flush, Found, Judge};
 use crate::checking::streamed::read_again;
 use crate::num::wide;
 
@@ -26,8 +26,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// With `updates_only` reads may be stale, and only changes are judged. The lines are in `history` before
-    /// they come here.
+    /// With `updates_only` reads may be stale, and only changes are judged. The lines go to `history`.
     pub(super) fn new(updates_only: bool, history: PathBuf) -> Self {
         Self { checker: Checker::new(), updates_only, history, completed: 0 }
     }
@@ -49,7 +48,7 @@ impl Registers {
 }
 
 impl Judge for Registers {
-    fn push(&mut self, event: Event) -> Result<Option<Found>, String> {
+    fn push(&mut self, event: Event, flush: Flush<'_>) -> Result<Option<Found>, String> {
         if event.kind != EventKind::Invoke {
             self.completed += 1;
         }
@@ -59,7 +58,9 @@ impl Judge for Registers {
         let alarm = self.checker.push(&event).map_err(|error| error.to_string())?;
         // Lines come in the order of their stamps, so nothing earlier follows.
         let alarms = self.checker.advance(event.time.unwrap_or_default());
-        Ok(alarm.or_else(|| alarms.into_iter().next()).map(|alarm| self.tell(&alarm)))
+        let Some(alarm) = alarm.or_else(|| alarms.into_iter().next()) else { return Ok(None) };
+        flush().map_err(|error| format!("the history can't be written: {error}"))?;
+        Ok(Some(self.tell(&alarm)))
     }
 
     fn progress(&self) -> (u64, u64) {
@@ -90,7 +91,7 @@ mod tests {
         for ((process, kind, f, value), at) in lines.into_iter().zip(1_u64..) {
             let mut event = Event::new(process, kind, f, 0, value, at * 100_000_000);
             history.write(&mut event).expect("written");
-            found = found.or(judge.push(event).expect("a register"));
+            found = found.or(judge.push(event, &mut || Ok(())).expect("a register"));
         }
         assert_eq!(judge.completed, 3);
         found

@@ -10,7 +10,7 @@ use runs::results::{LiveCheck, LiveViolation};
 use workloads::{Kind, Promise};
 
 use crate::clock::RunNs;
-use crate::live::{self, Judge};
+use crate::live::{self, Flush, Judge};
 use crate::progress::Progress;
 
 /// The check under way.
@@ -34,12 +34,12 @@ impl Live {
         self.violation.is_some()
     }
 
-    /// Takes the next line, which is in the history by now.
-    pub(super) fn push(&mut self, line: Line, seen_ns: RunNs) {
+    /// Takes the next line, which was written to the history. `flush` puts that on the disk.
+    pub(super) fn push(&mut self, line: Line, seen_ns: RunNs, flush: Flush<'_>) {
         if self.off.is_some() || self.violation.is_some() {
             return;
         }
-        match self.judge.push(line) {
+        match self.judge.push(line, flush) {
             Ok(None) => {}
             Ok(Some(found)) => {
                 let violation = found.at(seen_ns, true);

@@ -343,9 +343,7 @@ impl Virtual<'_> {
             self.calm.note(&line);
             self.history.write(&mut line).context("writing the history")?;
             if let Some(live) = &mut self.live {
-                // At an alarm the history is read again from the disk.
-                self.history.flush().context("writing the history")?;
-                live.push(line, self.world.now_us() * 1000);
+                live.push(line, self.world.now_us() * 1000, &mut || self.history.flush());
             }
         }
         Ok(())

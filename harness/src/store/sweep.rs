@@ -10,8 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Signal, pidfd_send_signal};
 
 use super::folder::{self, RunFolder, read_dir_if_there};
 use super::lock::{self, TOKEN_VARIABLE};
@@ -136,9 +135,8 @@ fn end_orphans() -> Vec<u32> {
     let ended: Vec<(u32, OwnedFd)> = procfs::pids().into_iter().filter_map(ended).collect();
     let deadline = Instant::now() + PATIENCE;
     for (_, handle) in &ended {
-        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now()));
         // A process that the kernel can't end now is left to it: it was told.
-        let _ = poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&left.unwrap_or_default()));
+        procfs::wait_for_the_end(handle, Some(deadline.saturating_duration_since(Instant::now())));
     }
     ended.into_iter().map(|(pid, _)| pid).collect()
 }
@@ -168,7 +166,7 @@ impl Here {
     /// Ends one process if it was left behind. The handle is taken first, so that the signal goes to the
     /// process that was looked at and to no later one of the same id.
     fn end_if_orphaned(&self, pid: u32) -> Option<OwnedFd> {
-        let handle = pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()?;
+        let handle = procfs::handle(pid).ok()?;
         let token = procfs::environment(pid, TOKEN_VARIABLE).or_else(|| token_by_log(pid))?;
         let ended = self.may_end(pid, &token) && pidfd_send_signal(&handle, Signal::KILL).is_ok();
         ended.then_some(handle)

@@ -115,9 +115,7 @@ impl Scene<'_> {
     pub(super) fn pause(&self, target: MemberId) -> Resolved {
         let sides = vec![vec![target], without(self.members, &[target])];
         let action = Action::Pause { members: vec![target] };
-        let paused = self.resolved(vec![target], action, sides, format!("pause {}", self.names(&[target])));
-        // Who votes alone leads on afterwards: nobody could take over.
-        Resolved { leader_fault: paused.leader_fault && self.voters.len() > 1, ..paused }
+        self.resolved(vec![target], action, sides, format!("pause {}", self.names(&[target])))
     }
 
     /// Harm to an application. No member is a target.
@@ -135,7 +133,10 @@ impl Scene<'_> {
         let alone = InForce::only("", &action);
         let hits = |members: &[MemberId]| self.voters.iter().all(|voter| members.contains(voter));
         let everybody = matches!(&action, Action::Kill { members } if hits(members));
-        let leader_fault = everybody || self.leader.is_some_and(|leader| alone.deposes(leader, self.voters));
+        // From who votes alone nobody takes over: that one leads on afterwards, unless it was killed.
+        let can_be_followed = self.voters.len() > 1;
+        let deposes = |leader| can_be_followed && alone.deposes(leader, self.voters);
+        let leader_fault = everybody || self.leader.is_some_and(deposes);
         let mut together = self.in_force.clone();
         together.insert("", action.clone());
         let majority_side = together.majority_side(self.members, self.voters, self.leader);

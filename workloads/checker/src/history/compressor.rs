@@ -11,9 +11,6 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 /// Bytes of a frame's content at most: one block, so that nothing of a frame that is cut short is read.
 const MAX_FRAME_BYTES: usize = 128 << 10;
 
-/// Bytes of a frame's content from which on it pays to compress them.
-const WORTH_IT_BYTES: usize = 1 << 10;
-
 /// Writes frames of zstd. What is not flushed is lost when it is dropped.
 pub struct Compressor<W: Write> {
     out: W,
@@ -27,13 +24,10 @@ impl<W: Write> Compressor<W> {
     }
 
     fn write_frame(&mut self) -> io::Result<()> {
-        let level = match self.waiting.len() {
-            0 => return Ok(()),
-            few if few < WORTH_IT_BYTES => CompressionLevel::Uncompressed,
-            _ => CompressionLevel::Fastest,
-        };
-        self.out.write_all(&compress_to_vec(self.waiting.as_slice(), level))?;
-        self.waiting.clear();
+        if !self.waiting.is_empty() {
+            self.out.write_all(&compress_to_vec(self.waiting.as_slice(), CompressionLevel::Fastest))?;
+            self.waiting.clear();
+        }
         Ok(())
     }
 }
