@@ -21,6 +21,8 @@ pub enum Exit {
     Unknown = 2,
     /// A number crossed its threshold, or stood out and was confirmed: nights alone say so.
     Regression = 3,
+    /// A program that was to be run can't be, as shells say it too.
+    NotRun = 126,
     /// Interrupted, after healing.
     Interrupted = 130,
     /// The command line or the configuration is wrong; nothing was started.
@@ -37,6 +39,7 @@ impl Exit {
             Self::Invalid => 1,
             Self::Unknown => 2,
             Self::Regression => 3,
+            Self::NotRun => 126,
             Self::Interrupted => 130,
             Self::Usage => 254,
             Self::Failed => 255,

@@ -147,6 +147,9 @@ fn files(folder: &RunFolder) -> Vec<RunFile> {
         ("observed.json", "what members said, and the last reads"),
         ("results.json", "the verdict and its evidence"),
         ("junit.xml", "the checks for a CI server"),
+        ("command.log", "what the command wrote"),
+        ("clients/", "what the client's processes wrote to standard error"),
+        ("applications/", "what the applications wrote"),
         ("nodes/", "the members' logs and events"),
     ];
     known

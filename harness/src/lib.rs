@@ -10,7 +10,8 @@
 //! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
 //! - [`nemesis`]: faults as data, their proof, their journal.
 //! - [`checking`]: a history from anywhere, judged within bounds; [`live`]: one that is still being written.
-//! - [`applications`]: clients that are processes of their own.
+//! - [`applications`]: clients that are processes of their own. [`wrapped`]: a command of the user's own in
+//!   place of all clients.
 //! - [`load`]: clients, sessions, and the history as it is written.
 //! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]:
 //!   everything after it.
@@ -47,6 +48,7 @@ pub mod sim_run;
 pub mod store;
 pub mod text;
 pub mod worlds;
+pub mod wrapped;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;

@@ -80,6 +80,17 @@ impl Progress {
         }
     }
 
+    /// Words of somebody else's, as they are.
+    pub fn pass_on(&self, words: &[u8]) {
+        // A closed stderr is no reason to end a run.
+        let write = || drop(std::io::stderr().write_all(words));
+        match &self.bar {
+            Some(bar) if bar.is_hidden() => {}
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
     /// What is done now, where nobody knows how long it takes. In a pipe nothing is said: what came of it
     /// will be.
     pub fn step(&self, what: &str) {

@@ -69,7 +69,7 @@ pub fn render(
     let draw = |detail: Detail| {
         let mut screen = Screen { out: String::new(), style, detail };
         let sentence = screen.verdict(run, results, faults);
-        screen.counts(results, faults);
+        screen.counts(run, results, faults);
         screen.slowest(results, faults);
         screen.checks(results, &sentence);
         screen.troubled_faults(faults);
@@ -175,19 +175,10 @@ impl Screen {
         sentence
     }
 
-    fn counts(&mut self, results: &Results, faults: &[FaultRecord]) {
-        let total = results.operations.total;
-        let mean = findings::mean_rate(results)
-            .map(|mean| format!(", {} ok/s", rate(mean.round())))
-            .unwrap_or_default();
-        let text = format!(
-            "{}: {} ok, {}, {} unknown{mean}",
-            count(total.invoked),
-            count(total.ok),
-            findings::failures(total),
-            count(total.info)
-        );
-        self.line("operations", &text);
+    fn counts(&mut self, run: &RunInfo, results: &Results, faults: &[FaultRecord]) {
+        if !run.is_wrapped() {
+            self.operations(results);
+        }
         if !faults.is_empty() {
             let counts = results.faults;
             let mut text = format!("{} of {} verified", counts.verified, counts.planned);
@@ -216,6 +207,21 @@ impl Screen {
         if self.detail.kinds > 0 {
             self.more(results.election_kinds.len(), self.detail.kinds);
         }
+    }
+
+    fn operations(&mut self, results: &Results) {
+        let total = results.operations.total;
+        let mean = findings::mean_rate(results)
+            .map(|mean| format!(", {} ok/s", rate(mean.round())))
+            .unwrap_or_default();
+        let text = format!(
+            "{}: {} ok, {}, {} unknown{mean}",
+            count(total.invoked),
+            count(total.ok),
+            findings::failures(total),
+            count(total.info)
+        );
+        self.line("operations", &text);
     }
 
     fn slowest(&mut self, results: &Results, faults: &[FaultRecord]) {

@@ -32,6 +32,7 @@ pub mod terms;
 pub mod text;
 pub mod workload;
 
+mod command;
 mod holding;
 mod rotation;
 mod shown;
@@ -49,6 +50,9 @@ macro_rules! workloads {
         impl Kind {
             $(#[doc = concat!("See `", stringify!($file), ".rs`.")]
             pub const $name: Self = Self(&$file::WORKLOAD);)*
+
+            /// No workload of the bench's: a command of the user's own works on the members.
+            pub const COMMAND: Self = Self(&command::WORKLOAD);
 
             /// Every workload, in the order of `list`.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];

@@ -143,6 +143,12 @@ impl Kind {
         self.0.goes_along
     }
 
+    /// Whether there are clients of the bench's at all, and not a command of the user's own.
+    #[must_use]
+    pub fn has_clients(self) -> bool {
+        self != Self::COMMAND
+    }
+
     /// What its clients are, where they are applications: processes of their own that hold something.
     #[must_use]
     pub fn applications(self) -> Option<Applications> {

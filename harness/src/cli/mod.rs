@@ -10,6 +10,7 @@ pub mod names;
 pub mod night;
 pub mod options;
 pub mod simulator;
+pub mod wrap;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ pub use checking::{CheckArgs, ConfirmArgs};
 pub use client::{ClientArgs, ClientCheckArgs, ClientCommand};
 pub use night::{CompareArgs, InitArgs, MergeArgs, NightArgs, ShrinkArgs};
 pub use simulator::{ReplayArgs, SelftestArgs, SimArgs};
+pub use wrap::WrapArgs;
 
 /// Breaks an ensemble on a schedule and tells whether it kept its promises.
 ///
@@ -37,6 +39,8 @@ pub struct Cli {
 pub enum Command {
     /// Make one run: start an ensemble, load it, break it, judge it, write the page
     Run(Box<RunArgs>),
+    /// Run a test of your own while members are broken, and say whether it passed and whether the faults bit
+    Wrap(Box<WrapArgs>),
     /// Judge a run folder again, or a history from anywhere
     Check(Box<CheckArgs>),
     /// Confirm the order that `check --witness` wrote, by a short verifier that knows nothing of the search

@@ -101,11 +101,16 @@ pub(super) fn mutants() -> Vec<&'static str> {
     bugs().into_iter().chain(ClientMutant::ALL.iter().map(|bug| bug.name())).collect()
 }
 
+/// Nemeses, on lines that a terminal shows whole.
+pub(super) fn nemeses() -> String {
+    suggest::listed(&Nemesis::names())
+}
+
 /// The long lists, which would fill the help of their flags.
 pub(super) fn of_a_run() -> String {
     format!(
         "Nemeses (`harness list nemeses` says what each does):\n{}\n\nMutants (`harness list mutants`):\n{}",
-        suggest::listed(&Nemesis::names()),
+        nemeses(),
         suggest::listed(&mutants())
     )
 }

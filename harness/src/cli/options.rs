@@ -25,13 +25,21 @@ const MAX_NAME: usize = 80;
 impl RunOptions {
     /// What the typed flags mean.
     pub fn from_args(args: &RunArgs) -> Result<Self, Failure> {
+        Self::meant(args, workload(&args.workload)?, None)
+    }
+
+    /// A run in which a command works on the members: this one, with its arguments.
+    pub fn around_a_command(args: &RunArgs, command: &[String]) -> Result<Self, Failure> {
+        Self::meant(args, Kind::COMMAND, Some(command.to_vec()))
+    }
+
+    fn meant(args: &RunArgs, workload: Kind, command: Option<Vec<String>>) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
         let nemeses = nemesis::catalogue::parse_list(&args.nemesis).map_err(Failure::Usage)?;
         let system = system(&args.system, nodes(args.nodes.unwrap_or(USUAL_NODES))?)?;
         let own = system.members().and_then(|members| u32::try_from(members).ok());
         let nodes = nodes(args.nodes.or(own).unwrap_or(USUAL_NODES))?;
         let usual = system.traits();
-        let workload = workload(&args.workload)?;
         let usual_interval = usual_interval(&*system, workload);
         let mut options = Self {
             nodes,
@@ -46,6 +54,7 @@ impl RunOptions {
             zookeeper: args.brought.zookeeper.clone(),
             tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
             workload,
+            command,
             functions: None,
             promise: promise(args.promise.as_deref())?,
             interval: optional_time("--interval", args.interval.as_deref(), usual_interval)?,
@@ -262,6 +271,22 @@ mod tests {
             let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
             assert_eq!(format!("{options:?}"), format!("{again:?}"));
         }
+    }
+
+    #[test]
+    fn the_command_that_repeats_a_wrapped_test_means_the_same_run() {
+        let meant = |words: &[String]| {
+            let cli = Cli::try_parse_from(words).expect("understood");
+            let Command::Wrap(args) = cli.command else { panic!("a wrapped test") };
+            let flags = args.of_a_run().expect("a run");
+            RunOptions::around_a_command(&flags, &args.command).expect("a run")
+        };
+        let flags = "harness wrap --nemesis kill-one --nodes 3 --seed 8 --time-limit 90s -- sh -x ./test.sh";
+        let words: Vec<String> = flags.split(' ').map(str::to_owned).collect();
+        let options = meant(&words);
+        assert_eq!((options.repeat.as_str(), options.name.as_str()), (flags, "command-kill-one"));
+        let usual = meant(&["harness", "wrap", "--seed", "8", "--", "sh", "two words"].map(str::to_owned));
+        assert_eq!(usual.repeat, "harness wrap --seed 8 -- sh 'two words'");
     }
 
     #[test]

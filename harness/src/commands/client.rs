@@ -53,7 +53,10 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
 
 fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
     match (&args.system, args.command.is_empty()) {
-        (Some(path), true) => Ok(file::read(Path::new(path)).map_err(Failure::Usage)?.client),
+        (Some(path), true) => {
+            let described = file::read(Path::new(path)).map_err(Failure::Usage)?;
+            described.client.ok_or_else(|| Failure::usage(format!("{path} names no client to be tried")))
+        }
         (None, false) => {
             let folder = std::env::current_dir().context("finding this folder")?;
             Ok(Arc::new(Program { command: args.command.clone(), environment: BTreeMap::new(), folder }))

@@ -27,6 +27,7 @@ pub mod serve;
 pub mod shrink;
 pub mod sim;
 pub mod stand_in;
+pub mod wrap;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -50,6 +51,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     log_to_stderr(if matches!(cli.command, Command::Member(_)) { Level::INFO } else { Level::WARN });
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Wrap(args) => wrap::wrap(&args),
         Command::Check(args) => check::check(&args),
         Command::Confirm(args) => confirm::confirm(&args),
         Command::Report(args) => report::report(&args),

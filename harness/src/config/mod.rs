@@ -19,7 +19,8 @@ use workloads::{Kind, Promise};
 
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
-use crate::text::span;
+use crate::text::{span, typed};
+use crate::wrapped;
 pub use harness_core::fault::LoseUnsynced;
 pub use mutant::Planted;
 
@@ -49,6 +50,11 @@ const EXPIRING_SESSION: Duration = Duration::from_secs(4);
 const BEYOND_SESSION: Duration = Duration::from_secs(2);
 /// From onset to onset where clients are applications, when nobody says: what is held outlasts a session.
 const USUAL_WITH_APPLICATIONS: Duration = Duration::from_secs(12);
+
+/// How long clients run when nobody says.
+pub const USUAL_LIMIT: &str = "30s";
+/// For how long faults go on beside a command when nobody says.
+pub const USUAL_WRAP_LIMIT: &str = "10m";
 
 /// The reason for a cluster that was named.
 pub const ASKED_FOR: &str = "asked for";
@@ -97,8 +103,10 @@ pub struct RunOptions {
     pub zookeeper: Option<String>,
     /// Apache ZooKeeper's tick.
     pub tick: Duration,
-    /// What clients do.
+    /// What clients do; [`Kind::COMMAND`] where there are none.
     pub workload: Kind,
+    /// The command that works on the members in their place, and its arguments.
+    pub command: Option<Vec<String>>,
     /// What its clients can do, where one of them was asked.
     pub functions: Option<Vec<Function>>,
     /// What the system is held to, where somebody said so.
@@ -260,11 +268,45 @@ impl RunOptions {
 
     /// A workload whose operations the system does not have is refused before anything starts.
     fn check_workload(&self) -> Result<(), Failure> {
+        if !self.workload.has_clients() {
+            return self.check_command();
+        }
         self.check_applications()?;
         let lacks = |kind: &Kind| kind.functions().iter().find_map(|function| self.system.lacks(*function));
         let Some(why) = lacks(&self.workload) else { return Ok(()) };
         let name = self.workload.name();
         Err(Failure::usage(format!("--workload {name}: {why}; take {}", names(|kind| lacks(kind).is_none()))))
+    }
+
+    /// A command is a process that reaches members by their addresses, and has no bug of ours.
+    fn check_command(&self) -> Result<(), Failure> {
+        if self.cluster.kind == ClusterKind::Sim {
+            return Err(Failure::usage(
+                "--cluster sim: no command reaches the members of a virtual world; write --cluster process \
+                 or docker",
+            ));
+        }
+        if let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.hits_applications()) {
+            return Err(Failure::usage(format!(
+                "--nemesis {}: it hits applications of the bench's, and a command is none of them; take a \
+                 nemesis of members",
+                nemesis.name()
+            )));
+        }
+        if let Some(Planted::Clients(bug)) = self.mutant {
+            return Err(Failure::usage(format!(
+                "--mutant {}: it is a bug of the bench's clients, and a command has its own; take one of the \
+                 members'",
+                bug.name()
+            )));
+        }
+        match self.command.as_deref() {
+            Some([program, ..]) if wrapped::is_there(program) => Ok(()),
+            Some([program, ..]) => Err(Failure::usage(format!(
+                "there is no program {program}: name one that can be run, behind `--`"
+            ))),
+            Some([]) | None => Err(Failure::usage("name the command behind `--`")),
+        }
     }
 
     /// Applications are processes beside the members, and what hits them asks for some.
@@ -302,6 +344,9 @@ impl RunOptions {
     /// What is promised: what the system says of itself, or what it is held to. Whatever an image is, it is
     /// not known to promise more than ZooKeeper does.
     pub fn promised(&self) -> Promised {
+        if !self.workload.has_clients() {
+            return Promised::default();
+        }
         match self.promise {
             Some(what) => Promised { what, source: "asked for by --promise".to_owned() },
             None if self.containers.image.is_some() => Promised {
@@ -552,7 +597,11 @@ impl RunOptions {
 
     /// The command that repeats this run: everything that differs from the defaults, and the seed always.
     pub fn command_line(&self) -> String {
-        let mut words = vec!["harness run".to_owned()];
+        let (name, usual_limit) = match self.command {
+            Some(_) => ("harness wrap", USUAL_WRAP_LIMIT),
+            None => ("harness run", USUAL_LIMIT),
+        };
+        let mut words = vec![name.to_owned()];
         if self.overlap {
             words.push("--overlap".to_owned());
         }
@@ -580,7 +629,8 @@ impl RunOptions {
             flag("image-command", word.clone(), "");
         }
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
-        flag("workload", self.workload.name().to_owned(), Kind::default().name());
+        let workload = if self.workload.has_clients() { self.workload } else { Kind::default() };
+        flag("workload", workload.name().to_owned(), Kind::default().name());
         flag("promise", self.promise.map(|promise| promise.name().to_owned()).unwrap_or_default(), "");
         let usual = self.system.traits();
         let interval = usual_interval(&*self.system, self.workload);
@@ -588,7 +638,8 @@ impl RunOptions {
         flag("rate", self.rate.to_string(), "1000");
         flag("concurrency", self.concurrency.to_string(), "20");
         flag("keys", self.keys.to_string(), "5");
-        flag("time-limit", span::show(self.time_limit), "30s");
+        let usual_limit = span::parse(usual_limit).map(span::show).unwrap_or_default();
+        flag("time-limit", span::show(self.time_limit), &usual_limit);
         flag("min-rate", self.min_rate.map(|rate| rate.to_string()).unwrap_or_default(), "");
         flag("mutant", self.mutant.map(|mutant| mutant.name().to_owned()).unwrap_or_default(), "");
         flag("op-timeout", span::show(self.op_timeout), "500ms");
@@ -596,6 +647,9 @@ impl RunOptions {
         flag("peer-timeout", span::show(self.peer_timeout), &span::show(usual.usual_peer_timeout));
         flag("lose-unsynced", self.lose_unsynced.name().to_owned(), "kill-all");
         flag("seed", self.seed.to_string(), "");
+        if let Some(command) = &self.command {
+            words.extend(["--".to_owned(), typed::words(command)]);
+        }
         words.join(" ")
     }
 }

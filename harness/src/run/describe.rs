@@ -17,7 +17,7 @@ use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Schedule};
 use crate::num::{index, plural};
 use crate::seed;
-use crate::text::span;
+use crate::text::{span, typed};
 
 /// The form of the history's lines.
 pub(crate) const HISTORY_FORMAT: u32 = 1;
@@ -71,6 +71,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         nodes: options.nodes,
         observers: options.observers,
         workload: options.workload.name().to_owned(),
+        command: options.command.clone(),
         promise: options.promised(),
         functions: functions(prepared),
         nemeses: names(tried),
@@ -140,7 +141,7 @@ pub(super) fn first_lines(prepared: &Prepared) {
     let Prepared { options, schedule, progress, .. } = prepared;
     progress.say(&format!("seed {}", options.seed));
     progress.say(&format!(
-        "{}{} in {} ({}), {} at {} operations/s by {} on {} for {}",
+        "{}{} in {} ({}), {}",
         plural(index(options.nodes.into()), "member"),
         match options.observers {
             0 => String::new(),
@@ -153,11 +154,7 @@ pub(super) fn first_lines(prepared: &Prepared) {
             ClusterKind::Sim => "the simulator",
         },
         options.cluster.reason,
-        options.workload.name(),
-        options.rate,
-        plural(index(options.concurrency.into()), "client"),
-        plural(index(options.keys.into()), "key"),
-        span::show(options.time_limit)
+        work_in_words(options)
     ));
     let promised = options.promised();
     if promised != Promised::default() {
@@ -183,6 +180,21 @@ pub(super) fn first_lines(prepared: &Prepared) {
         progress.say(&format!("planted: {}", bug.name()));
     }
     progress.say(&format!("folder {}", prepared.folder.path().display()));
+}
+
+/// Who works on the members, and for how long.
+fn work_in_words(options: &RunOptions) -> String {
+    let limit = span::show(options.time_limit);
+    match &options.command {
+        Some(command) => format!("faults for {limit} at most while this runs: {}", typed::words(command)),
+        None => format!(
+            "{} at {} operations/s by {} on {} for {limit}",
+            options.workload.name(),
+            options.rate,
+            plural(index(options.concurrency.into()), "client"),
+            plural(index(options.keys.into()), "key")
+        ),
+    }
 }
 
 /// What is judged, and who says so.

@@ -17,7 +17,7 @@ use harness_core::nemeses::{self, Sight};
 use harness_core::run::{Command, Early, Phase, Run};
 use runs::checks::promises::MINIMUM_EACH;
 use runs::member::MemberId;
-use runs::observed::Observed;
+use runs::observed::{CommandEnd, Observed};
 use runs::views::{self, Leader, View};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -36,6 +36,7 @@ use crate::nemesis::runner::{Answered, Runner, Tools};
 use crate::num::index;
 use crate::progress::Load;
 use crate::seed;
+use crate::wrapped;
 
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -59,6 +60,20 @@ struct Works {
     stop: watch::Sender<bool>,
     clients: JoinSet<()>,
     pacer: Option<Pacer>,
+    /// The user's command, where one works in their place.
+    command: JoinSet<anyhow::Result<CommandEnd>>,
+}
+
+impl Works {
+    /// Nobody works yet.
+    fn idle() -> Self {
+        Self {
+            stop: watch::Sender::new(false),
+            clients: JoinSet::new(),
+            pacer: None,
+            command: JoinSet::new(),
+        }
+    }
 }
 
 /// What is done one after the other beside the load and the nemeses.
@@ -66,7 +81,7 @@ type Task<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Done>> + Send + 'a>>;
 
 enum Done {
     SetUp,
-    Left,
+    Left(Option<CommandEnd>),
     Read(Readers, Vec<FinalState>),
 }
 
@@ -84,6 +99,10 @@ impl Sight for Driver<'_> {
     }
 
     fn load_has_shown(&self) -> bool {
+        if !self.has_clients() {
+            // What a command shows nobody knows before its end.
+            return true;
+        }
         let functions = self.prepared.options.workload.functions();
         self.shared.recorder.succeeded_in_calm(functions, MINIMUM_EACH)
     }
@@ -114,7 +133,7 @@ impl Course<'_> {
                 recorder: shared.recorder.clone(),
                 progress: driver.prepared.progress.clone(),
             }),
-            works: Works { stop: watch::Sender::new(false), clients: JoinSet::new(), pacer: None },
+            works: Works::idle(),
             task: None,
             readers: None,
             broken_off: None,
@@ -160,6 +179,10 @@ impl Driver<'_> {
             let moment = course.run.wake(clock.now());
             tokio::select! {
                 answer = course.nemeses.next() => course.nemesis_answers(answer, clock.now()),
+                end = end_of(&mut course.works.command) => {
+                    observed.command = Some(end?);
+                    course.run.work_is_done(clock.now());
+                }
                 done = next_of(&mut course.task) => {
                     course.task = None;
                     self.is_done(&mut course, done?, observed);
@@ -171,6 +194,9 @@ impl Driver<'_> {
                 () = &mut interrupted, if !is_interrupted => {
                     is_interrupted = true;
                     course.run.end_early(clock.now(), Early::Interrupted);
+                    if !self.has_clients() {
+                        course.works.stop.send_replace(true);
+                    }
                 }
                 () = &mut violated, if !is_violated => {
                     is_violated = true;
@@ -199,16 +225,20 @@ impl Driver<'_> {
     ) -> Result<(), Failure> {
         match command {
             Command::SetUp => course.task = Some(Box::pin(self.set_up())),
+            Command::OpenLoad(..) if !self.has_clients() => self.start_command(&mut course.works),
             Command::OpenLoad(from, until) => self.open_load(&mut course.works, (from, until))?,
             Command::EndArrivals => course.works.pacer.iter().for_each(Pacer::stop),
             Command::CloseLoad => {
                 if let Some(pacer) = course.works.pacer.take() {
                     observed.lag = pacer.finish()?;
                 }
-                course.works.stop.send_replace(true);
+                if self.has_clients() {
+                    course.works.stop.send_replace(true);
+                }
                 self.shared.load.close();
-                let clients = std::mem::take(&mut course.works.clients);
-                course.task = Some(Box::pin(self.farewell(clients)));
+                let (clients, command) =
+                    (std::mem::take(&mut course.works.clients), std::mem::take(&mut course.works.command));
+                course.task = Some(Box::pin(self.farewell(clients, command)));
             }
             Command::Read(members) => {
                 course.task = Some(Box::pin(self.read(course.readers.take(), members)));
@@ -229,7 +259,10 @@ impl Driver<'_> {
         let now = self.shared.clock.now();
         match done {
             Done::SetUp => course.run.was_set_up(now),
-            Done::Left => course.run.clients_left(now),
+            Done::Left(end) => {
+                observed.command = observed.command.or(end);
+                course.run.clients_left(now);
+            }
             Done::Read(these, states) => {
                 course.run.was_read(now, these.are_settled(self.shared, &states));
                 observed.finals = states;
@@ -285,16 +318,42 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Waits for every client.
-    async fn farewell(&self, mut clients: JoinSet<()>) -> anyhow::Result<Done> {
+    /// Whether the bench's own clients work on the members, and no command of the user's.
+    fn has_clients(&self) -> bool {
+        self.prepared.options.workload.has_clients()
+    }
+
+    /// Lets the user's command begin.
+    fn start_command(&self, works: &mut Works) {
+        let settings = wrapped::Settings {
+            words: self.prepared.options.command.clone().unwrap_or_default(),
+            members: super::found(&*self.shared.cluster),
+            folder: self.prepared.folder.path().to_owned(),
+            token: self.prepared.token.clone(),
+        };
+        let (clock, progress) = (self.shared.clock, self.prepared.progress.clone());
+        works.command.spawn(wrapped::run(settings, clock, progress, works.stop.subscribe()));
+    }
+
+    /// Waits for every client, and for a command as long as it takes.
+    async fn farewell(
+        &self,
+        mut clients: JoinSet<()>,
+        mut command: JoinSet<anyhow::Result<CommandEnd>>,
+    ) -> anyhow::Result<Done> {
         let all = async {
             while let Some(ended) = clients.join_next().await {
                 ended.context("a client panicked")?;
             }
-            Ok(Done::Left)
+            anyhow::Ok(())
         };
         let patience = self.prepared.options.op_timeout + FAREWELL;
-        tokio::time::timeout(patience, all).await.map_err(|_| anyhow!("clients do not end"))?
+        tokio::time::timeout(patience, all).await.map_err(|_| anyhow!("clients do not end"))??;
+        let end = match command.join_next().await {
+            Some(end) => Some(end.context("waiting for the command")??),
+            None => None,
+        };
+        Ok(Done::Left(end))
     }
 
     async fn read(&self, readers: Option<Readers>, members: Vec<MemberId>) -> anyhow::Result<Done> {
@@ -307,14 +366,29 @@ impl Driver<'_> {
     }
 
     fn tell_step(&self, phase: Phase) {
-        if let Some(words) = super::words(phase) {
+        if phase == Phase::Work && !self.has_clients() {
+            self.prepared.progress.step(&self.command_in_words());
+        } else if let Some(words) = super::words(phase) {
             self.prepared.progress.step(words);
+        }
+    }
+
+    /// How the command and the members are.
+    fn command_in_words(&self) -> String {
+        match self.leader() {
+            Some(leader) => format!("the command runs; n{} leads epoch {}", leader.id.0, leader.epoch),
+            None if self.shared.system.traits().tells_leader => "the command runs; no leader".to_owned(),
+            None => "the command runs".to_owned(),
         }
     }
 
     fn tell(&self, run: &Run) {
         let progress = &self.prepared.progress;
         match run.phase() {
+            Phase::Work if !self.has_clients() => progress.step_goes_on(&self.command_in_words()),
+            Phase::Leaving if !self.has_clients() => {
+                progress.step_goes_on("no more faults; waiting for the command to end");
+            }
             Phase::Work => {
                 let counts = self.shared.recorder.counts();
                 let load = Load {
@@ -343,6 +417,14 @@ impl Driver<'_> {
             | Phase::Reading
             | Phase::Over => {}
         }
+    }
+}
+
+/// The end of the command, once it came; never where none runs.
+async fn end_of(command: &mut JoinSet<anyhow::Result<CommandEnd>>) -> anyhow::Result<CommandEnd> {
+    match command.join_next().await {
+        Some(end) => end.context("waiting for the command")?,
+        None => std::future::pending().await,
     }
 }
 

@@ -15,6 +15,7 @@ mod stalls;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -225,7 +226,7 @@ async fn live(
 ) -> Result<(), Failure> {
     let options = &prepared.options;
     tokio::select! {
-        begun = options.system.begin(beginning(prepared, &**cluster)?) => begun.map_err(|why| anyhow!(why))?,
+        begun = begin_clients(prepared, &**cluster) => begun?,
         () = interrupt.asked() => return Err(Failure::Interrupted),
     }
     let (history, file) = prepared.folder.begin_history(options.compress)?;
@@ -281,11 +282,25 @@ async fn live(
     Ok(())
 }
 
+/// Has the system make ready what its clients need, where there are any.
+async fn begin_clients(prepared: &Prepared, cluster: &dyn Cluster) -> anyhow::Result<()> {
+    let options = &prepared.options;
+    if options.workload.has_clients() {
+        options.system.begin(beginning(prepared, cluster)?).await.map_err(|why| anyhow!(why))?;
+    }
+    Ok(())
+}
+
+/// Where members are found, by their numbers.
+fn found(cluster: &dyn Cluster) -> Vec<(u64, SocketAddr)> {
+    cluster.members().iter().map(|id| (id.0, cluster.client_address(*id))).collect()
+}
+
 /// What clients that are processes of their own are started with.
 fn beginning(prepared: &Prepared, cluster: &dyn Cluster) -> anyhow::Result<Beginning> {
     Ok(Beginning {
         clients: index(u64::from(prepared.options.concurrency)),
-        members: cluster.members().iter().map(|id| (id.0, cluster.client_address(*id))).collect(),
+        members: found(cluster),
         executable: std::env::current_exe().context("finding this executable")?,
         environment: vec![(TOKEN_VARIABLE.to_owned(), prepared.token.clone())],
         folder: prepared.folder.path().join("clients"),

@@ -27,7 +27,9 @@ pub enum Site {
 
 /// Decides, and writes the decision into the options. The simulator needs no site.
 pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
-    if let Some(functions) = ask_a_client(options)? {
+    if options.workload.has_clients()
+        && let Some(functions) = ask_a_client(options)?
+    {
         options.check_functions(&functions)?;
         options.functions = Some(functions);
     }

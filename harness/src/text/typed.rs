@@ -11,6 +11,11 @@ pub fn word(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
+/// Several of them, as a command.
+pub fn words(texts: &[String]) -> String {
+    texts.iter().map(|text| word(text)).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

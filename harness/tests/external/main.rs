@@ -85,6 +85,23 @@ fn a_sound_system_is_valid_under_faults_that_need_no_leader() {
 }
 
 #[test]
+fn a_file_without_a_client_is_for_a_test_of_ones_own() {
+    let folder = Folder::new();
+    let system = folder.system("", "sound", "");
+    let file = folder.path().join(&system);
+    let written = fs::read_to_string(&file).expect("a file");
+    let (members, promises) = (written.split("[client]").next(), written.find("[promises]"));
+    let without = format!("{}{}", members.unwrap_or_default(), &written[promises.expect("promises")..]);
+    fs::write(&file, without).expect("written");
+    let refused = folder.run(&system, &["--time-limit", "4s"]);
+    ended(&refused, 254);
+    assert!(text(&refused.stderr).contains("harness wrap"), "{}", text(&refused.stderr));
+    let script = "until grep -q verified-healed $HARNESS_FOLDER/faults.jsonl; do sleep 0.05; done";
+    let usual = ["wrap", "--system", &system, "--nodes", "3", "--nemesis", "kill-one", "--interval", "5s"];
+    ended(&folder.harness(&[&usual[..], &["--", "sh", "-c", script]].concat()), 0);
+}
+
+#[test]
 fn members_that_keep_their_own_values_are_convicted() {
     let folder = Folder::new();
     let system = folder.system("--apart", "sound", "");

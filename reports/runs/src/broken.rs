@@ -67,6 +67,7 @@ fn broken(check: &CheckResult) -> Broken {
             })
         }
         "convergence" => story("members that disagree at the end", check.summary.clone()),
+        "command" => plain(&check.summary),
         "recovery" => story("a member that does not come back", check.summary.clone()),
         "progress" => story("a connected quorum that does not go on", check.summary.clone()),
         // These say in their summary which promise it is, and of which object: `set 3: an element was lost`.

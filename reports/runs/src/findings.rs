@@ -25,6 +25,8 @@ const MOST_PROMISE: usize = 90;
 const MOST_PROMISES: usize = 2;
 /// Characters of a reason in the verdict's sentence at most.
 const MOST_WHY: usize = 400;
+/// Characters of a command in the verdict's sentence at most.
+const MOST_COMMAND: usize = 80;
 /// A share of a recovery from which its phase is called the greater part.
 const GREATER_PART: f64 = 0.5;
 
@@ -69,8 +71,9 @@ impl Sentence {
 pub fn verdict(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence {
     let begun = opening(run, results, faults);
     match results.verdict {
+        Verdict::Valid if run.is_wrapped() => passed(begun, results),
         Verdict::Valid => held(begun, results),
-        Verdict::Invalid => broken(begun, results),
+        Verdict::Invalid => broken(begun, run, results),
         Verdict::Unknown => undecided(begun, results),
     }
 }
@@ -98,10 +101,11 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
     } else {
         setting_ms(run.time_limit_ms)
     };
-    let begun = Sentence::default().and(format!(
-        "{members}{mutant}, {place}, served {} workload for {served}",
-        with_article(&run.workload)
-    ));
+    let work = match &run.command {
+        Some(words) => format!("`{}`", shortened(&words.join(" "), MOST_COMMAND)),
+        None => format!("{} workload", with_article(&run.workload)),
+    };
+    let begun = Sentence::default().and(format!("{members}{mutant}, {place}, served {work} for {served}"));
     if faults.is_empty() {
         return begun.and(" without faults; ");
     }
@@ -122,6 +126,15 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
 fn with_article(word: &str) -> String {
     let vowel = word.starts_with(['a', 'e', 'i', 'o', 'u', 'A', 'E', 'I', 'O', 'U']);
     format!("{} {word}", if vowel { "an" } else { "a" })
+}
+
+/// A command of the user's own passed.
+fn passed(begun: Sentence, results: &Results) -> Sentence {
+    let said = begun.and_strong("the command succeeded");
+    match u64::try_from(results.elections.len()).unwrap_or(u64::MAX) {
+        0 => said.and("."),
+        some => said.and(format!(" through {}.", changes(some))),
+    }
 }
 
 fn held(begun: Sentence, results: &Results) -> Sentence {
@@ -153,9 +166,13 @@ fn unkept(results: &Results) -> Option<&CheckResult> {
     results.checks.iter().rfind(unkept)
 }
 
-fn broken(begun: Sentence, results: &Results) -> Sentence {
+fn broken(begun: Sentence, run: &RunInfo, results: &Results) -> Sentence {
     let failing: Vec<_> = results.checks.iter().filter(|check| check.verdict == Verdict::Invalid).collect();
-    let said = begun.and(format!("among {} operations ", count(results.operations.total.invoked)));
+    let among = match run.command {
+        Some(_) => String::new(),
+        None => format!("among {} operations ", count(results.operations.total.invoked)),
+    };
+    let said = begun.and(among);
     let said = said.and_strong(format!(
         "{} of {} checks found a broken promise",
         len(failing.len()),
@@ -223,8 +240,11 @@ fn undecided(begun: Sentence, results: &Results) -> Sentence {
 }
 
 /// The timeline's finding: what outages have to do with faults.
-pub fn timeline(results: &Results, faults: &[FaultRecord]) -> Sentence {
+pub fn timeline(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence {
     let outages = &results.outages;
+    if run.is_wrapped() {
+        return Sentence::strong("A command worked on the members, and no clients of the bench's.");
+    }
     if results.operations.total.invoked == 0 {
         return Sentence::strong("No operation is on record.");
     }

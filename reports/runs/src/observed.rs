@@ -40,9 +40,30 @@ pub struct Observed {
     /// From when to when the machine stood still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<(RunNs, RunNs)>,
+    /// How the user's command ended, where one worked on the members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandEnd>,
     /// What was judged while the run went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveCheck>,
+}
+
+/// How a command of the user's own ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandEnd {
+    /// When it was started.
+    pub from_ns: RunNs,
+    /// When it had ended.
+    pub to_ns: RunNs,
+    /// Its exit status; none when a signal ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<i32>,
+    /// The signal that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Whether the harness asked it to end, because somebody interrupted the run.
+    #[serde(default)]
+    pub stopped: bool,
 }
 
 impl Observed {

@@ -7,10 +7,10 @@ use runs::findings::{Sentence, shortened};
 use runs::numbers::{bytes, count, duration, memory, ms, rate, setting_ms};
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
-    let finding = Sentence::strong(
-        "The same command with the same seed draws the same schedule and the same operations.",
-    )
-    .and(" What the members make of them in time is theirs.");
+    let drawn = if input.run.is_wrapped() { "" } else { " and the same operations" };
+    let finding =
+        Sentence::strong(format!("The same command with the same seed draws the same schedule{drawn}."))
+            .and(" What the members make of them in time is theirs.");
     m.heading("configuration", "Configuration", &finding);
     command(m, &input.results.repeat);
     m.el("div", &[("class", "configuration")], |m| {
@@ -82,7 +82,10 @@ fn run(input: &Input<'_>) -> Pairs {
         pair("name", &run.name),
         pair("started", started(&run.started_utc)),
         pair("seed", run.seed.to_string()),
-        pair("workload", format!("{}, {} keys", run.workload, count(run.keys))),
+        match &run.command {
+            Some(words) => pair("command", words.join(" ")),
+            None => pair("workload", format!("{}, {} keys", run.workload, count(run.keys))),
+        },
         pair("nemeses", nemeses),
         pair(
             "not tried",
@@ -90,9 +93,12 @@ fn run(input: &Input<'_>) -> Pairs {
         ),
         pair("interval", setting_ms(run.interval_ms)),
         pair("overlap", if run.overlap { "yes" } else { "no" }),
-        pair("rate", format!("{} operations/s, {} processes", rate(run.rate), count(run.concurrency))),
         pair("time limit", setting_ms(run.time_limit_ms)),
     ];
+    if !run.is_wrapped() {
+        let processes = count(run.concurrency);
+        out.push(pair("rate", format!("{} operations/s, {processes} processes", rate(run.rate))));
+    }
     if let Some(timeout) = run.operation_timeout_ms {
         out.push(pair("operation timeout", setting_ms(timeout)));
     }

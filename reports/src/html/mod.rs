@@ -91,7 +91,9 @@ fn body(m: &mut Markup, input: &Input<'_>) {
     timeline::write(m, input);
     elections::write(m, input);
     terms::write(m, input);
-    latency::write(m, input);
+    if !input.run.is_wrapped() {
+        latency::write(m, input);
+    }
     faults::write(m, input);
     checks::write(m, input);
     configuration::write(m, input);

@@ -12,13 +12,13 @@ use runs::numbers::duration;
 use runs::results::Role;
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
-    m.heading("timeline", "Timeline", &findings::timeline(input.results, input.faults));
+    m.heading("timeline", "Timeline", &findings::timeline(input.run, input.results, input.faults));
     let nothing =
         input.history.ops().is_empty() && input.faults.is_empty() && input.results.member_spans.is_empty();
     if nothing {
         return;
     }
-    legend(m, input.results.member_spans.iter().any(|span| span.role == Role::Answering));
+    legend(m, input);
     m.el("figure", &[], |m| {
         let end = css(input.axis.end_s);
         let style = format!("--t0:0;--dt:{end}");
@@ -29,10 +29,12 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
             lanes::faults(m, input);
             lanes::members(m, input);
             terms::lanes(m, input);
-            drawn = Some(series::operations(m, input));
-            stretch_ms = series::percentiles(m, input);
-            series::throughput(m, input);
-            lanes::outages(m, input);
+            if !input.run.is_wrapped() {
+                drawn = Some(series::operations(m, input));
+                stretch_ms = series::percentiles(m, input);
+                series::throughput(m, input);
+                lanes::outages(m, input);
+            }
             input.axis.write(m);
         });
         m.line();
@@ -54,7 +56,8 @@ fn bands(m: &mut Markup, input: &Input<'_>) {
     m.line();
 }
 
-fn legend(m: &mut Markup, answering: bool) {
+fn legend(m: &mut Markup, input: &Input<'_>) {
+    let answering = input.results.member_spans.iter().any(|span| span.role == Role::Answering);
     m.el("div", &[("class", "legend")], |m| {
         group(
             m,
@@ -76,6 +79,9 @@ fn legend(m: &mut Markup, answering: bool) {
                 ("rib paused", "paused"),
             ],
         );
+        if input.run.is_wrapped() {
+            return;
+        }
         group(
             m,
             "Operations",

@@ -87,7 +87,9 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
     let results = input.results;
     let total = results.operations.total;
     m.el("dl", &[("class", "figures")], |m| {
-        figure(m, "operations", &count(total.invoked), &format!("{} ok", count(total.ok)));
+        if !input.run.is_wrapped() {
+            figure(m, "operations", &count(total.invoked), &format!("{} ok", count(total.ok)));
+        }
         let faults = results.faults;
         if faults.planned == 0 {
             figure(m, "faults", "none", "");
@@ -104,6 +106,7 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
             figure(m, name, &duration(summary.p50_ms), &format!("p99 {}", duration(summary.p99_ms)));
         }
         match findings::worst_outage(&results.outages) {
+            None if input.run.is_wrapped() => {}
             None if total.invoked == 0 => figure(m, "worst outage", "–", "nothing on record"),
             Some(worst) => {
                 let cause = worst.fault.clone().unwrap_or_else(|| "no fault".to_owned());
@@ -209,6 +212,7 @@ fn contents(m: &mut Markup, input: &Input<'_>) {
             let is_there = match id {
                 "counterexample" => found,
                 "terms" => input.run.session_ms.is_some(),
+                "latency" => !input.run.is_wrapped(),
                 _ => true,
             };
             if is_there {

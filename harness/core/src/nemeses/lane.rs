@@ -11,7 +11,7 @@ use runs::views::{self, Leader};
 
 use super::command::{Command, Injection, LaneId, Line, Look, Undoing};
 use super::ledger::Ledger;
-use super::{Common, Sight};
+use super::{Common, Onward, Sight};
 use crate::fault::action::Action;
 use crate::fault::application::Harm;
 use crate::fault::scene::Resolved;
@@ -177,11 +177,13 @@ impl Lane {
     }
 
     /// Goes on as far as it can at this moment, to the next command at most. True when it went on.
-    pub(super) fn step(&mut self, context: &mut Context<'_>, sight: &dyn Sight, halted: bool) -> bool {
+    pub(super) fn step(&mut self, context: &mut Context<'_>, sight: &dyn Sight, onward: Onward) -> bool {
         let Some(fault) = self.faults.front().cloned() else { return false };
         let now = context.now;
         match std::mem::replace(&mut self.state, State::Waiting) {
-            State::Waiting | State::Calming { .. } if halted => self.faults.clear(),
+            State::Waiting | State::Calming { .. } if onward > Onward::All => self.faults.clear(),
+            // Nothing was done and nothing is owed: it had no turn.
+            State::Aiming { .. } if onward == Onward::UnderWay => self.faults.clear(),
             State::Waiting if now < context.common.onset(&fault) => return false,
             State::Waiting => self.begin(context, &fault),
             // With overlap there is no calm to wait for.
@@ -190,7 +192,9 @@ impl Lane {
                 return false;
             }
             State::Calming { .. } => self.take_aim(context, sight, &fault),
-            State::Aiming { until } => return self.aim(context, sight, (&fault, until), halted),
+            State::Aiming { until } => {
+                return self.aim(context, sight, (&fault, until), onward > Onward::All);
+            }
             State::Unproven { current } => {
                 if !context.ledger.is_settled() {
                     self.state = State::Unproven { current };
@@ -200,7 +204,7 @@ impl Lane {
                 self.state = State::Proving { current, version: look.version };
                 context.out.push_back(Command::Prove(look));
             }
-            State::Holding { current } if now < current.end && !halted => {
+            State::Holding { current } if now < current.end && onward < Onward::Nothing => {
                 self.state = State::Holding { current };
                 return false;
             }

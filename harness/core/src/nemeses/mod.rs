@@ -19,7 +19,8 @@
 //! - A fault that was aimed while one member led is not injected if another does by then. It is aimed again.
 //!   So is one that was aimed at an application which does not hold any more.
 //! - While a member is gone that nobody killed, nothing is injected: a fault would no longer be what it says.
-//! - Whatever ends the run early, what was injected is healed ([`Nemeses::halt`]).
+//! - Whatever ends the run early, what was injected is healed: at once ([`Nemeses::halt`]), or when its time
+//!   is over ([`Nemeses::close`]).
 //!
 //! **Precision.** What takes time comes before `asked`: waiting for a leader or for anybody to hit, and
 //! deciding. A driver stamps `asked` when it begins and `injected` when it is done, and nothing stands
@@ -62,6 +63,17 @@ pub trait Sight {
     }
     /// Whether the load has shown enough since the last fault was gone ([`Command::CalmBegins`]).
     fn load_has_shown(&self) -> bool;
+}
+
+/// How much of the schedule is still carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Onward {
+    /// Each fault that has its turn.
+    All,
+    /// Each fault that was injected, to its end.
+    UnderWay,
+    /// What was injected is healed at once.
+    Nothing,
 }
 
 /// Whom nemeses act on, and by which rules.
@@ -122,7 +134,7 @@ pub struct Nemeses {
     common: Common,
     ledger: Ledger,
     lanes: Vec<Lane>,
-    halted: bool,
+    onward: Onward,
     /// What was decided and not handed out yet.
     out: VecDeque<Command>,
 }
@@ -142,7 +154,7 @@ impl Nemeses {
                 glance_ns: terms.glance_ns,
                 lose_unsynced: terms.lose_unsynced,
             },
-            halted: false,
+            onward: Onward::All,
             out: VecDeque::new(),
         }
     }
@@ -150,9 +162,9 @@ impl Nemeses {
     /// What is to be done at this moment, one after the other, until there is nothing more.
     pub fn next(&mut self, now: RunNs, sight: &dyn Sight) -> Option<Command> {
         while self.out.is_empty() {
-            let Self { common, ledger, lanes, halted, out } = self;
+            let Self { common, ledger, lanes, onward, out } = self;
             let mut context = Context { common, ledger, out, now };
-            if !lanes.iter_mut().any(|lane| lane.step(&mut context, sight, *halted)) {
+            if !lanes.iter_mut().any(|lane| lane.step(&mut context, sight, *onward)) {
                 return None;
             }
         }
@@ -174,7 +186,12 @@ impl Nemeses {
 
     /// What is in force is healed, and nothing more is injected.
     pub fn halt(&mut self) {
-        self.halted = true;
+        self.onward = Onward::Nothing;
+    }
+
+    /// Nothing more is injected; what is in force has its whole time, so that its proofs are as ever.
+    pub fn close(&mut self) {
+        self.onward = self.onward.max(Onward::UnderWay);
     }
 
     /// What came of a command, as the driver knows at this moment.

@@ -18,7 +18,7 @@
 //!
 //! An interrupt, or a violation that is to end the run, ends the work at once ([`Run::end_early`]): what is
 //! in force is healed all the same, and there is nothing more to show. After an interrupt members have less
-//! time to serve: somebody waits.
+//! time to serve: somebody waits. Work may also come to its end by itself ([`Run::work_is_done`]).
 
 use std::collections::VecDeque;
 
@@ -115,6 +115,8 @@ pub enum Early {
     Interrupted,
     /// A violation was seen.
     Violation,
+    /// The work came to its end by itself.
+    Done,
     /// Something could not be done.
     Failed,
 }
@@ -212,9 +214,7 @@ impl Run {
                 if self.early.is_some() {
                     self.out.push_back(Command::EndArrivals);
                 }
-                if let Some(nemeses) = &mut self.nemeses {
-                    nemeses.halt();
-                }
+                self.end_faults();
                 self.phase = Phase::Healing;
                 if !self.is_healed() {
                     self.enter(Phase::Healing);
@@ -321,10 +321,24 @@ impl Run {
         if self.early != Some(Early::Failed) {
             self.early = Some(why);
         }
-        if let Some(nemeses) = &mut self.nemeses {
-            nemeses.halt();
-        }
+        self.end_faults();
         self.hurry(now);
+    }
+
+    /// No further fault begins. What is in force is healed, unless nobody is in a hurry.
+    fn end_faults(&mut self) {
+        match (&mut self.nemeses, self.early) {
+            (Some(nemeses), Some(Early::Done)) => nemeses.close(),
+            (Some(nemeses), _) => nemeses.halt(),
+            (None, _) => {}
+        }
+    }
+
+    /// What worked on the members has nothing more to do. Whatever ended the run before remains its reason.
+    pub fn work_is_done(&mut self, now: RunNs) {
+        if self.early.is_none() {
+            self.end_early(now, Early::Done);
+        }
     }
 
     /// Somebody waits.

@@ -220,6 +220,7 @@ impl goldenscript::Runner for Script {
             "next" => return self.next(),
             "injected" | "stale" | "proven" | "refuted" | "undone" | "failed" => self.answer(command)?,
             "halt" => self.nemeses().halt(),
+            "close" => self.nemeses().close(),
             "wake" => {
                 let now = self.now;
                 let nemeses = self.nemeses();

@@ -5,8 +5,9 @@
 //! tells what the driver is to do; what the nemeses ask is answered at once, as it should be, but for a
 //! healed fault that is not `seen` to be gone. `set-up`, `left`, `settled` and `unsettled` are the driver's
 //! answers, `failed` says that a nemesis could not do something. `interrupt` and `violation` end the run
-//! early. `down n1`, `looks n1`, `up n1`, `shown` and `not-shown` say what is seen of members and load.
-//! `wake` tells when there is something to do, and whether all is over.
+//! early; `done` says that the work came to its own end. `down n1`, `looks n1`, `up n1`, `shown` and
+//! `not-shown` say what is seen of members and load. `wake` tells when there is something to do, and whether
+//! all is over.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -168,6 +169,7 @@ impl goldenscript::Runner for Script {
             "unsettled" => self.run()?.was_read(now, false),
             "interrupt" => self.run()?.end_early(now, Early::Interrupted),
             "violation" => self.run()?.end_early(now, Early::Violation),
+            "done" => self.run()?.work_is_done(now),
             "failed" => {
                 let run = self.run()?;
                 run.nemeses().ok_or("there are no nemeses yet")?.failed(0);

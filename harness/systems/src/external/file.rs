@@ -81,8 +81,9 @@ pub struct Description {
     pub gives_up_after: Duration,
     /// From the onset of one fault to the next, when nobody says.
     pub interval: Duration,
-    /// What a client's process runs.
-    pub client: Arc<Program>,
+    /// What a client's process runs; none where the file names no client, so that only a command of the
+    /// user's own can work on the members.
+    pub client: Option<Arc<Program>>,
     /// By the workload's name, what is promised.
     pub promises: BTreeMap<String, Promised>,
 }
@@ -215,7 +216,7 @@ struct Asked {
     farewell: Option<String>,
     gives_up_after: Option<String>,
     interval: Option<String>,
-    client: WrittenClient,
+    client: Option<WrittenClient>,
     promises: BTreeMap<String, WrittenPromise>,
 }
 
@@ -234,11 +235,12 @@ impl Asked {
         let gives_up_after = time("gives_up_after", self.gives_up_after, USUAL_SILENCE)?;
         // A fault is held for half of an interval, and that must outlast what members take for silence.
         let usual_interval = (gives_up_after * INTERVALS).max(USUAL_INTERVAL);
-        let client = Program {
-            command: self.client.command.command("client.command")?,
-            environment: self.client.environment,
-            folder: folder.clone(),
+        let program = |client: WrittenClient| {
+            let command = client.command.command("client.command")?;
+            let program = Program { command, environment: client.environment, folder: folder.clone() };
+            Ok::<_, String>(Arc::new(program))
         };
+        let client = self.client.map(program).transpose()?;
         Ok(Description {
             name,
             folder,
@@ -249,7 +251,7 @@ impl Asked {
             farewell: time("farewell", self.farewell, USUAL_FAREWELL)?,
             gives_up_after,
             interval: time("interval", self.interval, usual_interval)?,
-            client: Arc::new(client),
+            client,
             promises: self.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
         })
     }
@@ -337,7 +339,8 @@ mod tests {
         let read = parsed(&format!("{MEMBER}{CLIENT}")).expect("a description");
         let Members::Processes(members) = &read.members else { panic!("local processes") };
         assert_eq!((read.name.as_str(), members.peers, members.clients_at), ("stem", 0, None));
-        assert_eq!(read.client.command, ["sh", "-c", "python3 client.py"]);
+        let client = read.client.expect("a client");
+        assert_eq!(client.command, ["sh", "-c", "python3 client.py"]);
         assert_eq!(read.ready, Probe { how: How::Http("/health".to_owned()), expect: String::new() });
         assert!(read.leader.is_none() && read.promises.is_empty());
     }
@@ -379,7 +382,6 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_advice() {
         let peers = "[member]\ncommand = [\"a\"]\nready = { http = \"/\" }\n";
         for (text, advice) in [
-            (MEMBER.to_owned(), "missing field `client`"),
             (format!("nam = 1\n{MEMBER}{CLIENT}"), "unknown field `nam`"),
             (format!("{MEMBER}{CLIENT}[promises]\nsets = \"nothing\"\n"), "no such workload"),
             (format!("{MEMBER}{CLIENT}[promises]\nset = \"all\"\n"), "linearizable, linearizable-updates"),

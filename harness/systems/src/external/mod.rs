@@ -49,6 +49,8 @@ use crate::look::{Look, PortState};
 use crate::system::{
     Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Service, System, Traits, Wanted,
 };
+pub use process::{MEMBERS_VARIABLE, listed};
+
 use file::{Description, InContainers, Members};
 use pool::Pool;
 
@@ -83,7 +85,7 @@ impl External {
     pub fn read(path: &str) -> Result<Self, String> {
         let description = Arc::new(file::read(Path::new(path))?);
         let whose = String::leak(description.name.clone());
-        let pool = Arc::new(Pool::new(Arc::clone(&description.client)));
+        let pool = Arc::new(Pool::new(description.client.clone()));
         Ok(Self { description, path: path.to_owned(), whose, pool, answers: Arc::default() })
     }
 }
@@ -198,7 +200,8 @@ impl System for External {
     }
 
     fn functions(&self, executable: &Path) -> Result<Option<Vec<Function>>, String> {
-        process::functions_of(&self.description.client, executable).map(Some)
+        let client = self.description.client.as_ref().ok_or_else(|| pool::NO_CLIENT.to_owned())?;
+        process::functions_of(client, executable).map(Some)
     }
 
     fn start_patience(&self) -> Option<Duration> {

@@ -10,6 +10,9 @@ use super::file::Program;
 use super::process::Process;
 use crate::system::Beginning;
 
+/// What to do where nobody said who the clients are.
+pub(super) const NO_CLIENT: &str = "the file names no client: write one (`harness init system` shows how), \
+    or run a test of your own by `harness wrap`";
 /// Processes that wait beside those that work.
 const SPARES: usize = 2;
 /// Processes that start at the same time.
@@ -31,7 +34,8 @@ struct State {
 /// The processes.
 #[derive(Debug)]
 pub struct Pool {
-    program: Arc<Program>,
+    /// None where the file names no client: then there are no processes either.
+    program: Option<Arc<Program>>,
     state: Mutex<State>,
     news: Notify,
     slots: Semaphore,
@@ -49,7 +53,7 @@ impl Drop for Waiting<'_> {
 
 impl Pool {
     /// None yet.
-    pub(super) fn new(program: Arc<Program>) -> Self {
+    pub(super) fn new(program: Option<Arc<Program>>) -> Self {
         Self {
             program,
             state: Mutex::default(),
@@ -65,6 +69,9 @@ impl Pool {
 
     /// Starts as many as there will be clients, and waits for their hellos.
     pub(super) async fn begin(self: &Arc<Self>, beginning: Beginning) -> Result<(), String> {
+        if self.program.is_none() {
+            return Err(NO_CLIENT.to_owned());
+        }
         std::fs::create_dir_all(&beginning.folder)
             .map_err(|error| format!("creating {}: {error}", beginning.folder.display()))?;
         let clients = beginning.clients;
@@ -93,7 +100,8 @@ impl Pool {
 
     /// Starts so many more.
     fn start(self: &Arc<Self>, number: usize) {
-        let Some(beginning) = self.state().beginning.clone() else { return };
+        let (beginning, program) = (self.state().beginning.clone(), self.program.clone());
+        let (Some(beginning), Some(program)) = (beginning, program) else { return };
         for _ in 0..number {
             let number = {
                 let mut state = self.state();
@@ -101,10 +109,10 @@ impl Pool {
                 state.started += 1;
                 state.started
             };
-            let (pool, beginning) = (Arc::clone(self), Arc::clone(&beginning));
+            let (pool, beginning, program) = (Arc::clone(self), Arc::clone(&beginning), Arc::clone(&program));
             tokio::spawn(async move {
                 let slot = pool.slots.acquire().await;
-                let started = Process::start(&pool.program, &beginning, number).await;
+                let started = Process::start(&program, &beginning, number).await;
                 drop(slot);
                 pool.has_started(started);
             });

@@ -26,7 +26,7 @@ const NO_HELLO: &str = "it ended before it said hello";
 /// The lines of its log that are shown.
 const TAIL_LINES: usize = 8;
 /// Who is where, in the environment of a client.
-const MEMBERS_VARIABLE: &str = "HARNESS_MEMBERS";
+pub const MEMBERS_VARIABLE: &str = "HARNESS_MEMBERS";
 
 /// A process that said hello.
 #[derive(Debug)]
@@ -93,7 +93,9 @@ fn late_hello() -> String {
     format!("it said no hello within {} s", HELLO_PATIENCE.as_secs())
 }
 
-fn listed(members: &[(u64, SocketAddr)]) -> String {
+/// Where members are found, as [`MEMBERS_VARIABLE`] says it: `n1=127.0.0.1:10257,n2=...`.
+#[must_use]
+pub fn listed(members: &[(u64, SocketAddr)]) -> String {
     members.iter().map(|(id, address)| format!("n{id}={address}")).collect::<Vec<_>>().join(",")
 }
 

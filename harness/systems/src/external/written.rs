@@ -42,7 +42,7 @@ pub(super) struct Written {
     pub(super) name: Option<String>,
     pub(super) version: Option<Words>,
     pub(super) member: WrittenMember,
-    pub(super) client: WrittenClient,
+    pub(super) client: Option<WrittenClient>,
     #[serde(default)]
     pub(super) promises: BTreeMap<String, WrittenPromise>,
 }
@@ -56,7 +56,7 @@ pub(super) struct WrittenHarness {
     pub(super) ports: WrittenPorts,
     pub(super) ready: WrittenProbe,
     pub(super) leader: Option<WrittenProbe>,
-    pub(super) client: WrittenClient,
+    pub(super) client: Option<WrittenClient>,
     #[serde(default)]
     pub(super) promises: BTreeMap<String, WrittenPromise>,
     pub(super) start_patience: Option<String>,

@@ -4,6 +4,7 @@
 //! read.
 //!
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
+//! - [`command`]: what the user's own command found, where one worked on the members.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
 //! - [`leadership`]: of applications, somebody holds again.
 //! - [`fencing`]: no change is acknowledged in an epoch that had ended.
@@ -51,6 +52,7 @@ macro_rules! checks {
 
 checks! {
     promises,
+    command,
     fencing,
     progress,
     recovery,

@@ -1,0 +1,158 @@
+//! A test of the user's own on members that are broken: `harness wrap`, from its flags to the verdict.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use harness::cluster::procfs;
+use harness::store::lock::{TOKEN_VARIABLE, owner_of};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Goes on until the first fault was seen to be gone, says something on both streams, and ends as it is told.
+const SCRIPT: &str = "echo \"members $HARNESS_MEMBERS\"\necho 'to stderr' >&2\n\
+    until grep -q verified-healed \"$HARNESS_FOLDER/faults.jsonl\"; do sleep 0.05; done\nexit $1\n";
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("test.sh"), SCRIPT).expect("written");
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn wrap(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command
+            .args([
+                "wrap",
+                "--cluster",
+                "process",
+                "--nodes",
+                "3",
+                "--nemesis",
+                "kill-leader",
+                "--interval",
+                "1s",
+            ])
+            .args(words)
+            .current_dir(self.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    fn ends(&self, words: &[&str]) -> Output {
+        self.wrap(words).output().expect("it starts")
+    }
+
+    /// The folder of the last run.
+    fn latest(&self) -> PathBuf {
+        self.path().join("runs/latest")
+    }
+
+    fn results(&self) -> Value {
+        let text = fs::read(self.latest().join("results.json")).expect("results");
+        serde_json::from_slice(&text).expect("JSON")
+    }
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_test_that_passes_under_a_verified_fault_is_valid_and_its_words_are_kept() {
+    let folder = Folder::new();
+    let ended = folder.ends(&["--", "sh", "test.sh", "0"]);
+    let said = text(&ended);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert!(said.contains("the command succeeded") && said.contains("-- sh test.sh 0"), "{said}");
+    // Standard output is the verdict's alone.
+    assert!(String::from_utf8_lossy(&ended.stderr).contains("to stderr"), "{said}");
+    let log = fs::read_to_string(folder.latest().join("command.log")).expect("a log");
+    assert!(log.contains("members n1=127.0.0.1:") && log.contains("to stderr"), "{log}");
+    let checks = folder.results()["checks"].clone();
+    let names: Vec<&str> =
+        checks.as_array().expect("checks").iter().filter_map(|c| c["name"].as_str()).collect();
+    assert!(
+        names.starts_with(&["command", "command-met-faults"]) && names.contains(&"recovery"),
+        "{names:?}"
+    );
+    assert!(!names.contains(&"linearizable") && !names.contains(&"load"), "{names:?}");
+    // Judged again from the folder alone it is the same.
+    let again = Command::new(env!("CARGO_BIN_EXE_harness")).arg("check").arg(folder.latest()).output();
+    assert_eq!(again.expect("it starts").status.code(), Some(0));
+}
+
+#[test]
+fn what_a_command_says_by_its_end_is_the_verdict() {
+    let folder = Folder::new();
+    for (words, status, reason) in [
+        (&["sh", "test.sh", "3"][..], 1, "failed with exit status 3"),
+        (&["true"], 2, "met no fault"),
+        (&["sh", "-c", "sh test.sh 0; kill -9 $$"], 2, "signal 9 ended the command from outside"),
+        (&["sh", "-c", "sh test.sh 0; no-such-program"], 2, "exit status 127"),
+    ] {
+        let ended = folder.ends(&[&["--"][..], words].concat());
+        let said = text(&ended).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!((ended.status.code(), said.contains(reason)), (Some(status), true), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn what_can_not_be_run_is_refused_before_any_member_starts() {
+    let folder = Folder::new();
+    fs::write(folder.path().join("no-program"), "text").expect("written");
+    for (words, advice) in [
+        (&["--", "no-such-program"][..], "there is no program no-such-program"),
+        (&["--", "./no-program"], "name one that can be run"),
+        (&["--cluster", "sim", "--", "true"], "no command reaches the members of a virtual world"),
+        (&["--nemesis", "pause-holder", "--", "true"], "take a nemesis of members"),
+        (&["--mutant", "cached-reads", "--", "true"], "take one of the members'"),
+        (&[], "COMMAND"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        let ended = command.arg("wrap").args(words).current_dir(folder.path()).output().expect("it starts");
+        assert_eq!(ended.status.code(), Some(254), "{words:?}: {}", text(&ended));
+        assert!(text(&ended).contains(advice), "{words:?}: {}", text(&ended));
+    }
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn who_interrupts_the_harness_interrupts_the_command_and_nothing_of_it_lives_on() {
+    let folder = Folder::new();
+    let script =
+        "sleep 1000 & trap 'echo good-bye; exit 0' TERM; touch started; while :; do sleep 0.05; done";
+    let mut harness = folder.wrap(&["--", "sh", "-c", script]).spawn().expect("it starts");
+    let id = harness.id();
+    wait_until("the command runs", || folder.path().join("started").exists());
+    kill_process(Pid::from_raw(i32::try_from(id).expect("an id")).expect("an id"), Signal::INT)
+        .expect("sent");
+    let status = harness.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    let log = fs::read_to_string(folder.latest().join("command.log")).expect("a log");
+    assert!(log.contains("good-bye"), "{log}");
+    let is_ours = |pid: &u32| {
+        let token = procfs::environment(*pid, TOKEN_VARIABLE);
+        token.and_then(|token| owner_of(&token)).is_some_and(|owner| owner.pid == id)
+    };
+    wait_until("all of it is gone", || !procfs::pids().iter().any(is_ours));
+}
