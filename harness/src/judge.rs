@@ -150,6 +150,7 @@ fn files(folder: &RunFolder) -> Vec<RunFile> {
         ("command.log", "what the command wrote"),
         ("clients/", "what the client's processes wrote to standard error"),
         ("applications/", "what the applications wrote"),
+        ("services/", "what the services beside the members wrote"),
         ("nodes/", "the members' logs and events"),
     ];
     known

@@ -7,7 +7,7 @@
 //! once.
 //!
 //! - [`system`]: the two traits and what they speak of; [`client`]: the third; [`look`]: what a member shows
-//!   when it is asked from outside.
+//!   when it is asked from outside; [`service`]: containers as a file describes them.
 //! - [`catalogue`]: every system that can be named.
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
 //! - [`external`]: a system of the user's own, which a file describes.
@@ -24,6 +24,7 @@ pub mod etcd;
 pub mod external;
 pub mod look;
 pub mod mutant;
+pub mod service;
 pub mod system;
 pub mod zookeeper;
 
@@ -31,9 +32,10 @@ use std::pin::Pin;
 
 pub use client::{Client, ClientSettings, Connected};
 pub use look::{Look, PortState, Role, Seen, Whom};
+pub use service::{Auxiliaries, Auxiliary, Condition, Dependency, HealthCheck, Service, Volume};
 pub use system::{
-    Addresses, Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Service, Site, System,
-    Traits, Volume, Wanted,
+    Addresses, Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Site, System, Traits,
+    Wanted,
 };
 
 /// What an asynchronous method gives: boxed, so that a system can be chosen while running.

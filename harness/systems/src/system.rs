@@ -20,6 +20,7 @@ use workloads::Kind;
 use crate::Async;
 use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState};
+use crate::service::{Auxiliaries, Service};
 
 /// How members find each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,72 +253,15 @@ pub trait Contained {
         None
     }
 
+    /// What stands beside the members and is never broken.
+    fn auxiliaries(&self) -> &Auxiliaries {
+        const { &Auxiliaries::NONE }
+    }
+
     /// What was asked for that is done otherwise.
     fn notes(&self) -> &[String] {
         &[]
     }
-}
-
-/// A member as a container of an image of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Service {
-    /// What it is called in its file.
-    pub name: String,
-    /// Its image.
-    pub image: String,
-    /// What the image runs; empty where that is the image's word.
-    pub entrypoint: Vec<String>,
-    /// What that is told; empty where it is the image's word.
-    pub command: Vec<String>,
-    /// `NAME=VALUE`.
-    pub environment: Vec<String>,
-    /// Who runs it.
-    pub user: Option<String>,
-    /// Where it runs.
-    pub working_dir: Option<String>,
-    /// What it calls itself; its name where nobody says.
-    pub hostname: Option<String>,
-    /// What others call it.
-    pub aliases: Vec<String>,
-    /// What is mounted.
-    pub volumes: Vec<Volume>,
-    /// Names, soft and hard limits.
-    pub ulimits: Vec<(String, i64, i64)>,
-    /// Rights that it has beside the usual ones.
-    pub cap_add: Vec<String>,
-}
-
-impl Service {
-    /// Where the volumes of the run's own are mounted.
-    #[must_use]
-    pub fn own_volumes(&self) -> Vec<String> {
-        let own = |volume: &Volume| match volume {
-            Volume::Own { target, .. } => Some(target.clone()),
-            Volume::Bound { .. } => None,
-        };
-        self.volumes.iter().filter_map(own).collect()
-    }
-}
-
-/// What is mounted into a container.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Volume {
-    /// A volume of the run's own.
-    Own {
-        /// What its file calls it.
-        name: String,
-        /// Where it is mounted.
-        target: String,
-    },
-    /// A file or folder of this machine.
-    Bound {
-        /// Which.
-        from: PathBuf,
-        /// Where it is mounted.
-        target: String,
-        /// Whether nobody may write there.
-        read_only: bool,
-    },
 }
 
 /// A system as it was found on this machine: what starts members as processes.

@@ -66,6 +66,65 @@ fn redis_in_containers_is_measured_by_its_own_promise() {
     assert_eq!((run["nodes"].as_u64(), &run["cluster"]), (Some(3), &"docker".into()), "{run}");
 }
 
+/// Services beside the members: a store that is healthy after a while, a job that needs it, which members
+/// wait for, and something that needs a member.
+const BESIDE: &str = r#"
+services:
+  app:
+    image: ${REDIS_IMAGE}
+    command: ["sh", "-c", "echo begun behind the members; exec redis-server --port 7001"]
+    depends_on: { redis1: { condition: service_healthy } }
+  schema:
+    image: ${REDIS_IMAGE}
+    command: ["sh", "-c", 'test -n "$$STORE" && echo made; exit $$STATUS']
+    environment: { STORE: store, STATUS: 0 }
+    depends_on: { store: { condition: service_healthy } }
+  store:
+    image: ${REDIS_IMAGE}
+    command: ["sh", "-c", "echo there; : > /data/ready; exec redis-server --port 7000"]
+    volumes: ["store:/data"]
+    healthcheck: { test: ["CMD", "sh", "-c", "test -e /data/ready"], interval: 1s, retries: 30 }
+"#;
+
+#[test]
+fn services_beside_the_members_start_in_their_order_and_go_with_the_run() {
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(image) = Image::made() else { return };
+    let folder = begun();
+    let file = folder.path().join("compose.yaml");
+    let written = std::fs::read_to_string(&file).expect("a file");
+    let beside = written
+        .replacen("\nservices:\n", BESIDE, 1)
+        .replacen(
+            "  redis1:\n",
+            "  redis1:\n    depends_on: { schema: { condition: service_completed_successfully } }\n",
+            1,
+        )
+        .replace("volumes: { redis1: {}", "volumes: { store: {}, redis1: {}");
+    std::fs::write(&file, &beside).expect("written");
+    let wrap = ["wrap", "--compose", "./compose.yaml", "--", "sh", "-c", "echo $HARNESS_MEMBERS"];
+    let output = harness(folder.path(), image.0, &wrap);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let latest = folder.path().join("runs/latest");
+    let log = |name: &str| {
+        std::fs::read_to_string(latest.join("services").join(name))
+            .expect(name)
+            .lines()
+            .next()
+            .map(str::to_owned)
+    };
+    let said = [log("store.log"), log("schema.log"), log("app.log")];
+    assert_eq!(said, ["there", "made", "begun behind the members"].map(|words| Some(words.to_owned())));
+    let left = Command::new("docker").args(["ps", "-aq", "--filter", "label=harness.part=service"]).output();
+    assert!(left.expect("docker").stdout.is_empty(), "services go with the run");
+    // What members wait for and does not come is told with its last words, and nothing stays.
+    std::fs::write(&file, beside.replace("STATUS: 0", "STATUS: 3")).expect("written");
+    let output = harness(folder.path(), image.0, &wrap);
+    assert_eq!(output.status.code(), Some(255), "{}", text(&output));
+    let told = text(&output);
+    assert!(told.contains("schema did not complete: exit status 3") && told.contains("made"), "{told}");
+}
+
 /// An image with Redis and a shell, for as long as this lives.
 struct Image(&'static str);
 

@@ -1,10 +1,16 @@
-//! What members' containers are made of: our own image, or one that was named.
+//! What containers are made of: members of our own image or of one that was named, and what stands beside
+//! them.
 //!
 //! What runs in them is the system's word ([`Contained`]). An image that was named keeps its user and its
 //! root.
 
-use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, ResourcesUlimits};
-use harness_systems::{Berth, Contained, Service, Volume};
+use std::collections::HashMap;
+
+use bollard::models::{
+    ContainerCreateBody, EndpointSettings, HealthConfig, HostConfig, Mount, MountType, NetworkingConfig,
+    ResourcesUlimits,
+};
+use harness_systems::{Auxiliary, Berth, Contained, HealthCheck, Service, Volume};
 
 use super::image::NOBODY;
 use super::sandbox::{bounded, confined};
@@ -16,52 +22,25 @@ pub(super) struct Common<'a> {
     /// Its volumes and where they are mounted.
     pub(super) volumes: &'a [(String, String)],
     /// What it carries.
-    pub(super) labels: std::collections::HashMap<String, String>,
+    pub(super) labels: HashMap<String, String>,
 }
 
 impl Common<'_> {
     /// A service of a file, on the volumes that were made for it.
     pub(super) fn service(&self, service: &Service) -> ContainerCreateBody {
-        let some = |words: &[String]| (!words.is_empty()).then(|| words.to_vec());
-        let limit = |(name, soft, hard): &(String, i64, i64)| ResourcesUlimits {
-            name: Some(name.clone()),
-            soft: Some(*soft),
-            hard: Some(*hard),
-        };
-        let mut host = self.host(HostConfig {
-            cap_add: some(&service.cap_add),
-            ulimits: Some(service.ulimits.iter().map(limit).collect()),
-            ..HostConfig::default()
-        });
-        let bound = |volume: &Volume| match volume {
-            Volume::Bound { from, target, read_only } => Some(Mount {
-                source: Some(from.display().to_string()),
-                target: Some(target.clone()),
-                typ: Some(MountType::BIND),
-                read_only: Some(*read_only),
-                ..Mount::default()
-            }),
-            Volume::Own { .. } => None,
-        };
-        host.mounts.get_or_insert_default().extend(service.volumes.iter().filter_map(bound));
-        ContainerCreateBody {
-            image: Some(service.image.clone()),
-            entrypoint: some(&service.entrypoint),
-            cmd: some(&service.command),
-            env: some(&service.environment),
-            user: service.user.clone(),
-            working_dir: service.working_dir.clone(),
-            ..self.body(host)
-        }
+        let host = self.host(asked_for(service));
+        described(service, self.body(host))
     }
 
     fn host(&self, base: HostConfig) -> HostConfig {
         let namespace = format!("container:{}", self.sandbox);
+        let mut mounts = base.mounts.clone().unwrap_or_default();
+        mounts.extend(self.volumes.iter().map(|(name, path)| keep_in(name, path)));
         bounded(HostConfig {
             network_mode: Some(namespace.clone()),
             pid_mode: Some(namespace),
             auto_remove: Some(true),
-            mounts: Some(self.volumes.iter().map(|(name, path)| keep_in(name, path)).collect()),
+            mounts: Some(mounts),
             ..base
         })
     }
@@ -104,6 +83,85 @@ impl Common<'_> {
     }
 }
 
+/// A service that stands beside the members: on their network under its own names, in namespaces of its own.
+pub(super) fn auxiliary(
+    Auxiliary { service, health, .. }: &Auxiliary,
+    network: &str,
+    volumes: &[(String, String)],
+    labels: HashMap<String, String>,
+) -> ContainerCreateBody {
+    let mut host = bounded(HostConfig { network_mode: Some(network.to_owned()), ..asked_for(service) });
+    host.mounts.get_or_insert_default().extend(volumes.iter().map(|(name, path)| keep_in(name, path)));
+    let names = EndpointSettings { aliases: Some(service.aliases.clone()), ..EndpointSettings::default() };
+    let body = ContainerCreateBody {
+        labels: Some(labels),
+        hostname: Some(service.hostname.clone().unwrap_or_else(|| service.name.clone())),
+        networking_config: Some(NetworkingConfig {
+            endpoints_config: Some(HashMap::from([(network.to_owned(), names)])),
+        }),
+        healthcheck: health.as_ref().map(health_check),
+        attach_stdout: Some(true),
+        attach_stderr: Some(true),
+        host_config: Some(host),
+        ..ContainerCreateBody::default()
+    };
+    described(service, body)
+}
+
+fn health_check(health: &HealthCheck) -> HealthConfig {
+    let nanoseconds = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    HealthConfig {
+        test: (!health.test.is_empty()).then(|| health.test.clone()),
+        interval: health.interval.map(nanoseconds),
+        timeout: health.timeout.map(nanoseconds),
+        start_period: health.start_period.map(nanoseconds),
+        retries: health.retries.map(i64::from),
+        ..HealthConfig::default()
+    }
+}
+
+/// What a file asks of the machine for a service.
+fn asked_for(service: &Service) -> HostConfig {
+    let limit = |(name, soft, hard): &(String, i64, i64)| ResourcesUlimits {
+        name: Some(name.clone()),
+        soft: Some(*soft),
+        hard: Some(*hard),
+    };
+    let bound = |volume: &Volume| match volume {
+        Volume::Bound { from, target, read_only } => Some(Mount {
+            source: Some(from.display().to_string()),
+            target: Some(target.clone()),
+            typ: Some(MountType::BIND),
+            read_only: Some(*read_only),
+            ..Mount::default()
+        }),
+        Volume::Own { .. } => None,
+    };
+    HostConfig {
+        cap_add: some(&service.cap_add),
+        ulimits: Some(service.ulimits.iter().map(limit).collect()),
+        mounts: Some(service.volumes.iter().filter_map(bound).collect()),
+        ..HostConfig::default()
+    }
+}
+
+/// The same body as this service.
+fn described(service: &Service, body: ContainerCreateBody) -> ContainerCreateBody {
+    ContainerCreateBody {
+        image: Some(service.image.clone()),
+        entrypoint: some(&service.entrypoint),
+        cmd: some(&service.command),
+        env: some(&service.environment),
+        user: service.user.clone(),
+        working_dir: service.working_dir.clone(),
+        ..body
+    }
+}
+
+fn some(words: &[String]) -> Option<Vec<String>> {
+    (!words.is_empty()).then(|| words.to_vec())
+}
+
 fn keep_in(name: &str, path: &str) -> Mount {
     Mount {
         source: Some(name.to_owned()),
@@ -115,7 +173,6 @@ fn keep_in(name: &str, path: &str) -> Mount {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
     use std::time::Duration;
 
     use harness_systems::System;

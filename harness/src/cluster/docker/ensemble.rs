@@ -13,12 +13,13 @@ use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use futures_util::future::{join_all, try_join_all};
 use harness_agent::protocol::{Command, SignalName};
 use harness_mutants::Mutant;
-use harness_systems::{Berth, Contained, ContainerPorts, Service};
+use harness_systems::{Berth, Contained, Service};
 use runs::member::MemberId;
 use runs::views;
 use tokio::net::TcpStream;
 
 use super::agent::{Agent, peer};
+use super::auxiliary::Auxiliaries;
 use super::belongings::Belongings;
 use super::bodies::Common;
 use super::engine::Engine;
@@ -82,7 +83,10 @@ pub struct DockerCluster {
     /// The number of the next round of probes.
     pub(super) round: AtomicU64,
     image: String,
+    network: String,
     volumes: BTreeMap<MemberId, Vec<(String, String)>>,
+    /// Those of the services beside the members, by name.
+    beside: BTreeMap<String, Vec<(String, String)>>,
     observer: Mutex<Option<tokio::task::AbortHandle>>,
     belongings: Belongings,
 }
@@ -118,9 +122,7 @@ impl DockerCluster {
             members.insert(*id, Member::new(place, !is_foreign(&settings, &docker)));
         }
         let belongings = Belongings::new(engine, &settings.token);
-        let ports = contained(&settings)?.ports();
-        let services = contained(&settings)?.services();
-        let made = make(&belongings, (&docker, services), (&members, ports), layers).await;
+        let made = make(&belongings, (&docker, contained(&settings)?), &members, layers).await;
         let made = match made {
             Ok(made) => made,
             Err(failure) => {
@@ -146,7 +148,9 @@ impl DockerCluster {
             shifted: Mutex::default(),
             round: AtomicU64::new(1),
             image: made.image,
+            network: made.network,
             volumes: made.volumes,
+            beside: made.beside,
             observer: Mutex::default(),
             belongings,
         })
@@ -200,15 +204,33 @@ impl DockerCluster {
     }
 
     pub(super) async fn start_all(&self) -> anyhow::Result<()> {
+        let foreign = self.is_foreign();
+        let usual = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
+        let patience = self.settings.system.start_patience().unwrap_or(usual);
+        let mut beside = Auxiliaries {
+            belongings: &self.belongings,
+            network: &self.network,
+            volumes: &self.beside,
+            folder: self.settings.folder.join("services"),
+            patience,
+            started: BTreeMap::new(),
+        };
+        let auxiliaries = contained(&self.settings)?.auxiliaries();
+        beside.start(&auxiliaries.before).await?;
+        beside.wait_for(&auxiliaries.members_after).await?;
+        self.start_members(patience).await?;
+        beside.start(&auxiliaries.behind).await
+    }
+
+    /// Starts every member, and waits until all serve.
+    async fn start_members(&self, patience: Duration) -> anyhow::Result<()> {
         let begun = Instant::now();
+        let foreign = self.is_foreign();
         try_join_all(self.ids.iter().map(|id| self.start_member(*id, false))).await?;
         let started = begun.elapsed();
-        let foreign = self.is_foreign();
         if foreign {
             self.observe();
         }
-        let usual = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
-        let patience = self.settings.system.start_patience().unwrap_or(usual);
         let in_time = self.events.wait(patience, views::settled).await;
         tracing::debug!(containers = ?started, serving = ?begun.elapsed(), "members started");
         let views = self.events.views();
@@ -345,7 +367,9 @@ fn refuse(settings: &MemberSettings, docker: &DockerSettings, engine: &Engine) -
 /// What was made.
 struct Made {
     image: String,
+    network: String,
     volumes: BTreeMap<MemberId, Vec<(String, String)>>,
+    beside: BTreeMap<String, Vec<(String, String)>>,
     sandboxes: BTreeMap<MemberId, Sandbox>,
     clients: BTreeMap<MemberId, SocketAddr>,
     reach: Reach,
@@ -355,10 +379,11 @@ struct Made {
 
 async fn make(
     belongings: &Belongings,
-    (docker, services): (&DockerSettings, Option<&[Service]>),
-    (members, ports): (&BTreeMap<MemberId, Member>, ContainerPorts<'_>),
+    (docker, contained): (&DockerSettings, &dyn Contained),
+    members: &BTreeMap<MemberId, Member>,
     layers: bytes::Bytes,
 ) -> Result<Made, Failure> {
+    let (ports, services, beside) = (contained.ports(), contained.services(), contained.auxiliaries());
     let begun = Instant::now();
     let engine = belongings.engine();
     let bytes = layers.len();
@@ -367,16 +392,20 @@ async fn make(
         service(id).map_or_else(|| mount_points(docker.image.is_none()), |service| service.own_volumes())
     };
     let of_services = services.unwrap_or_default().iter().map(|service| service.image.as_str());
-    let images: BTreeSet<&str> = docker.image.as_deref().into_iter().chain(of_services).collect();
-    let (image, gateway, volumes, known) = tokio::join!(
+    let of_beside = beside.all().map(|auxiliary| auxiliary.service.image.as_str());
+    let images: BTreeSet<&str> =
+        docker.image.as_deref().into_iter().chain(of_services).chain(of_beside).collect();
+    let (image, gateway, volumes, beside, known) = tokio::join!(
         image::import(belongings, layers),
         network(belongings),
-        try_join_all(members.keys().map(|id| volumes(belongings, *id, places(*id)))),
+        try_join_all(members.keys().map(|id| volumes(belongings, format!("n{}", id.0), places(*id)))),
+        try_join_all(beside.all().map(|auxiliary| of_auxiliary(belongings, &auxiliary.service))),
         join_all(images.iter().map(|image| known(engine, image))),
     );
     known.into_iter().collect::<Result<(), Failure>>()?;
     let (image, (network, gateway)) = (image?, gateway?);
     let volumes: BTreeMap<_, _> = members.keys().copied().zip(volumes?).collect();
+    let beside: BTreeMap<_, _> = beside?.into_iter().collect();
     let imported = begun.elapsed();
     let reach = match docker.publish {
         Some(address) => Reach::Published(address),
@@ -406,19 +435,28 @@ async fn make(
     let sandboxes: BTreeMap<MemberId, Sandbox> = try_join_all(starts).await?.into_iter().collect();
     let held = begun.elapsed();
     introduce(belongings, &sandboxes, ports.peers).await?;
-    let engine_address = engine.place().address();
-    let clients = sandboxes.iter().map(|(id, sandbox)| {
-        let address = match (reach, sandbox.published) {
-            (Reach::Published(address), Some(port)) => dialled(address, engine_address, port),
-            _ => SocketAddr::new(sandbox.address, ports.client),
-        };
-        (*id, address)
-    });
-    let clients: BTreeMap<MemberId, SocketAddr> = clients.collect();
+    let clients = where_clients_go(reach, engine, &sandboxes, ports.client);
     reachable(reach, clients.values().next().copied()).await?;
     let clocks = clocks(sandboxes.values().next()).await;
     tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
-    Ok(Made { image, volumes, sandboxes, clients, reach, trouble, clocks })
+    Ok(Made { image, network, volumes, beside, sandboxes, clients, reach, trouble, clocks })
+}
+
+/// Where clients find each member.
+fn where_clients_go(
+    reach: Reach,
+    engine: &Engine,
+    sandboxes: &BTreeMap<MemberId, Sandbox>,
+    port: u16,
+) -> BTreeMap<MemberId, SocketAddr> {
+    let found = |(id, sandbox): (&MemberId, &Sandbox)| {
+        let address = match (reach, sandbox.published) {
+            (Reach::Published(address), Some(port)) => dialled(address, engine.place().address(), port),
+            _ => SocketAddr::new(sandbox.address, port),
+        };
+        (*id, address)
+    };
+    sandboxes.iter().map(found).collect()
 }
 
 /// Whether clocks can be shifted in a sandbox, or why not.
@@ -451,14 +489,23 @@ async fn network(belongings: &Belongings) -> anyhow::Result<(String, Option<IpAd
     Ok((id, gateway))
 }
 
+/// The volumes of a service beside the members, with its name.
+async fn of_auxiliary(
+    belongings: &Belongings,
+    service: &Service,
+) -> anyhow::Result<(String, Vec<(String, String)>)> {
+    let made = volumes(belongings, format!("service-{}", service.name), service.own_volumes()).await?;
+    Ok((service.name.clone(), made))
+}
+
 async fn volumes(
     belongings: &Belongings,
-    id: MemberId,
+    whose: String,
     places: Vec<String>,
 ) -> anyhow::Result<Vec<(String, String)>> {
     let mut made = Vec::new();
     for place in places {
-        let name = belongings.name(&format!("n{}-{}", id.0, place.trim_start_matches('/').replace('/', "-")));
+        let name = belongings.name(&format!("{whose}-{}", place.trim_start_matches('/').replace('/', "-")));
         let request = VolumeCreateRequest {
             name: Some(name.clone()),
             labels: Some(HashMap::from_iter(belongings.labels().of("data"))),

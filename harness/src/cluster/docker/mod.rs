@@ -14,7 +14,8 @@
 //! - [`place`], [`engine`]: where an engine is, and asking it for things, never without a time-out.
 //! - [`elf`], `image`: this executable as an image of its own.
 //! - `labels`, [`inventory`], `belongings`, [`sweep`]: what is ours, and that it goes.
-//! - `container`, `agent`, `sandbox`, `member`, `bodies`: the parts of a member.
+//! - `container`, `agent`, `sandbox`, `member`, `bodies`: the parts of a member; `auxiliary`: what stands
+//!   beside them.
 //! - `keep`: their data; `limits`: what they may take of the machine; `trouble`: what broke.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
@@ -26,6 +27,7 @@ pub mod place;
 pub mod sweep;
 
 mod agent;
+mod auxiliary;
 mod belongings;
 mod bodies;
 mod container;

@@ -21,8 +21,10 @@ use std::path::{Path, PathBuf};
 
 use serde_yaml_ng::{Mapping, Value};
 
+use super::depends;
 use super::written::WrittenHarness;
-use crate::system::{Service, Volume};
+use super::yaml::{text_of, texts};
+use crate::service::{Auxiliaries, Auxiliary, Dependency, HealthCheck, Service, Volume};
 
 /// What there is beside the block.
 #[derive(Debug)]
@@ -33,6 +35,8 @@ pub(super) struct Compose {
     pub(super) harness: WrittenHarness,
     /// The members, in the order of the block.
     pub(super) services: Vec<Service>,
+    /// The other services.
+    pub(super) auxiliaries: Auxiliaries,
     /// What the file asks for that is done otherwise here.
     pub(super) notes: Vec<String>,
 }
@@ -69,45 +73,62 @@ pub(super) fn parse(
     let services = mapping(file.get("services"), "services")?;
     let named: Vec<String> = keys(file.get("volumes"), "volumes")?;
     let mut notes = Vec::new();
-    let members: Result<Vec<Service>, String> = harness
-        .members
-        .iter()
-        .map(|name| {
-            let service = services.get(name.as_str()).ok_or_else(|| {
-                format!("x-harness.members: there is no service {name}; the file has {}", listed(&services))
-            })?;
-            of_member(name, service, (&named, folder), &mut notes)
-                .map_err(|why| format!("services.{name}.{why}"))
-        })
-        .collect();
-    let others: Vec<String> = services
+    let read = |name: &str, is: Is, notes: &mut Vec<String>| {
+        let service = services.get(name).ok_or_else(|| {
+            format!("x-harness.members: there is no service {name}; the file has {}", listed(&services))
+        })?;
+        service_of(name, service, (&named, folder), is, notes).map_err(|why| format!("services.{name}.{why}"))
+    };
+    let members: Vec<Read> =
+        harness.members.iter().map(|name| read(name, Is::Member, &mut notes)).collect::<Result<_, _>>()?;
+    let others: Vec<Auxiliary> = services
         .keys()
         .filter_map(Value::as_str)
         .filter(|name| !harness.members.iter().any(|member| member == name))
-        .map(str::to_owned)
-        .collect();
-    if !others.is_empty() {
-        return Err(format!(
-            "services that are no members are not supported yet: {}; name them in x-harness.members, or take \
-             them out of this file",
-            others.join(", ")
-        ));
-    }
-    let services = members?;
-    check_apart(&services)?;
+        .map(|name| read(name, Is::Auxiliary, &mut notes).map(Read::auxiliary))
+        .collect::<Result<_, _>>()?;
+    check_apart(&members, &others)?;
+    let depend: Vec<(String, Vec<Dependency>)> =
+        members.iter().map(|member| (member.service.name.clone(), member.after.clone())).collect();
+    let auxiliaries = depends::arranged(&depend, others, &services, &mut notes)?;
+    let services = members.into_iter().map(|member| member.service).collect();
     notes.sort();
     notes.dedup();
     let name = file.get("name").map(|name| text_of(name, "name")).transpose()?;
-    Ok(Compose { name, services, harness, notes })
+    Ok(Compose { name, services, auxiliaries, harness, notes })
 }
 
-/// Each member is there once, and has its volumes for itself: one that two share would be two here.
-fn check_apart(services: &[Service]) -> Result<(), String> {
-    if services.is_empty() {
+/// What a service is in a run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Is {
+    /// It is broken, and asked by `x-harness.ready`.
+    Member,
+    /// It stands beside them.
+    Auxiliary,
+}
+
+/// A service as it was read.
+struct Read {
+    service: Service,
+    after: Vec<Dependency>,
+    health: Option<HealthCheck>,
+}
+
+impl Read {
+    fn auxiliary(self) -> Auxiliary {
+        let Self { service, after, health } = self;
+        Auxiliary { service, after, health }
+    }
+}
+
+/// Each service is there once, and has its volumes for itself: one that two share would be two here.
+fn check_apart(members: &[Read], others: &[Auxiliary]) -> Result<(), String> {
+    if members.is_empty() {
         return Err("x-harness.members: name the services that are broken".to_owned());
     }
     let (mut names, mut taken) = (BTreeSet::new(), BTreeSet::new());
-    for service in services {
+    let services = members.iter().map(|member| &member.service);
+    for service in services.chain(others.iter().map(|other| &other.service)) {
         if !names.insert(&service.name) {
             return Err(format!("x-harness.members: {} is there twice", service.name));
         }
@@ -168,14 +189,16 @@ fn check_networks(networks: Option<&Value>) -> Result<(), String> {
     Err("networks: one without settings is supported; all members are on the run's own".to_owned())
 }
 
-fn of_member(
+fn service_of(
     name: &str,
     service: &Value,
     (named, folder): (&[String], &Path),
+    is: Is,
     notes: &mut Vec<String>,
-) -> Result<Service, String> {
+) -> Result<Read, String> {
     let Value::Mapping(written) = service else { return Err("image: must be there".to_owned()) };
     let mut member = Service { name: name.to_owned(), aliases: vec![name.to_owned()], ..Service::default() };
+    let (mut after, mut asked) = (Vec::new(), None);
     for (key, value) in written {
         let key = text_of(key, "a key")?;
         let because = |why: String| format!("{key}: {why}");
@@ -193,13 +216,14 @@ fn of_member(
             "ulimits" => member.ulimits = ulimits(value).map_err(because)?,
             "cap_add" => member.cap_add = texts(value).map_err(because)?,
             "restart" => {
-                notes.push("restart: is left out: the harness alone starts members again".to_owned());
+                notes.push("restart: is left out: the harness alone starts services again".to_owned());
             }
-            "ports" => {
-                notes.push("ports: are left out: clients find members at their own addresses".to_owned())
+            "ports" => notes.push("ports: are left out: members are found at their own addresses".to_owned()),
+            "depends_on" => after = depends::dependencies(value).map_err(because)?,
+            "healthcheck" if is == Is::Auxiliary => asked = Some(depends::health(value).map_err(because)?),
+            "healthcheck" => {
+                notes.push("healthcheck: is left out of members: x-harness.ready asks them".to_owned());
             }
-            "depends_on" => notes.push("depends_on: is left out: all members start together".to_owned()),
-            "healthcheck" => notes.push("healthcheck: is left out: x-harness.ready asks members".to_owned()),
             "init" if *value == Value::Bool(false) => {}
             "build" => return Err("build: build the image first, and name it as image".to_owned()),
             key if WITHOUT_A_PART.contains(&key) || key.starts_with("x-") => {}
@@ -209,23 +233,7 @@ fn of_member(
     if member.image.is_empty() {
         return Err("image: must be there".to_owned());
     }
-    Ok(member)
-}
-
-fn text_of(value: &Value, what: &str) -> Result<String, String> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        Value::Bool(truth) => Ok(truth.to_string()),
-        _ => Err(format!("{what}: a text is expected")),
-    }
-}
-
-fn texts(value: &Value) -> Result<Vec<String>, String> {
-    match value {
-        Value::Sequence(list) => list.iter().map(|one| text_of(one, "an entry")).collect(),
-        _ => Err("a list is expected".to_owned()),
-    }
+    Ok(Read { service: member, after, health: asked })
 }
 
 /// A list of words, or a line that is taken apart as a shell would, which Compose does too.
@@ -428,6 +436,7 @@ fn meaning(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<St
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Condition;
 
     const BLOCK: &str = "x-harness:\n  members: [a, b]\n  ports: { client: 6379, peers: [16379] }\n  \
                          ready: { send: \"PING\\r\\n\", expect: \"+PONG\" }\n  \
@@ -464,14 +473,59 @@ mod tests {
     }
 
     #[test]
+    fn services_beside_the_members_start_before_them_or_behind_them() {
+        let text = concat!(
+            "services:\n",
+            "  proxy: { image: p, depends_on: [app] }\n",
+            "  app: { image: p, depends_on: { a: { condition: service_healthy } } }\n",
+            "  schema: { image: s, depends_on: { store: { condition: service_healthy } } }\n",
+            "  store: { image: s, healthcheck: { test: \"ok?\", interval: 2s, retries: 9 } }\n",
+            "  a:\n    image: x\n    depends_on:\n      b: { condition: service_started }\n",
+            "      schema: { condition: service_completed_successfully }\n",
+            "  b: { image: x }\n",
+        );
+        let compose = parsed(text).expect("a file");
+        let names = |list: &[Auxiliary]| {
+            list.iter().map(|one| one.service.name.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let Auxiliaries { before, members_after, behind } = &compose.auxiliaries;
+        let (first, last) = ("store schema".to_owned(), "app proxy".to_owned());
+        assert_eq!((names(before), names(behind)), (first, last));
+        let schema = Dependency { on: "schema".to_owned(), condition: Condition::Completed };
+        assert_eq!(members_after, &[schema]);
+        assert_eq!(before[1].after[0].condition, Condition::Healthy);
+        // That all members serve is more than was asked for.
+        assert_eq!(behind[0].after, []);
+        let health = before[0].health.clone().expect("a health check");
+        assert_eq!((health.test.join("|"), health.retries), ("CMD-SHELL|ok?".to_owned(), Some(9)));
+        assert_eq!(compose.notes, ["depends_on: is left out among members: all members start together"]);
+    }
+
+    #[test]
     fn what_is_not_supported_is_refused_by_its_name() {
+        let others = |of_a: &str, others: &str| {
+            format!("services: {{ a: {{ image: x, {of_a} }}, b: {{ image: x }}, {others} }}")
+        };
         for (services, name) in [
             ("services: { a: { image: x, privileged: true }, b: { image: x } }", "services.a.privileged"),
             ("services: { a: { build: . }, b: { image: x } }", "build the image first"),
             ("services: { a: { image: x } }", "there is no service b"),
+            (&others("depends_on: [c]", ""), "services.a.depends_on: there is no service c"),
             (
-                "services: { a: { image: x }, b: { image: x }, web: { image: y } }",
-                "no members are not supported yet: web",
+                &others("", "c: { image: y, depends_on: [d] }, d: { image: y, depends_on: [c] }"),
+                "other: c, d",
+            ),
+            (
+                &others("depends_on: [c]", "c: { image: y, depends_on: [b] }"),
+                "services.c: members depend on it",
+            ),
+            (
+                &others("depends_on: { c: { condition: up } }", "c: { image: y }"),
+                "services.a.depends_on: c.condition: write service_started",
+            ),
+            (
+                &others("", "c: { image: y, healthcheck: { test: [true] } }"),
+                "services.c.healthcheck: test: a line",
             ),
             ("services: { a: { image: x, volumes: [\"v:/d\"] }, b: { image: x } }", "there is no volume v"),
             ("services: { a: { image: x, extends: c }, b: { image: x } }", "services.a.extends"),

@@ -32,7 +32,7 @@ use super::compose::{self, Compose};
 use super::template::{self, Outside, Places};
 pub use super::written::{How, Probe};
 use super::written::{Written, WrittenClient, WrittenMember, WrittenProbe, WrittenPromise};
-use crate::system::Service;
+use crate::service::{Auxiliaries, Service};
 
 /// From the onset of one fault to the next, when nobody says.
 const USUAL_INTERVAL: Duration = Duration::from_secs(10);
@@ -117,6 +117,8 @@ pub struct AsProcesses {
 pub struct InContainers {
     /// What each of them is made of.
     pub services: Vec<Service>,
+    /// What stands beside them.
+    pub auxiliaries: Auxiliaries,
     /// Where they listen for clients.
     pub client_port: u16,
     /// Where they listen for each other.
@@ -144,7 +146,7 @@ pub fn read(path: &Path) -> Result<Description, String> {
 /// Reads a Compose file with a block of ours.
 fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
     let compose = compose::parse(text, &folder, &|name| std::env::var(name).ok())?;
-    let Compose { name, harness, services, notes } = compose;
+    let Compose { name, harness, services, auxiliaries, notes } = compose;
     let probes = [Some(&harness.ready), harness.leader.as_ref()];
     if probes.into_iter().flatten().any(WrittenProbe::is_a_command) {
         return Err("x-harness: exec is not supported in containers yet; write send or http".to_owned());
@@ -152,6 +154,7 @@ fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
     let name = name.or_else(|| services.first().map(|service| service.image.clone()));
     let members = Members::Containers(InContainers {
         services,
+        auxiliaries,
         client_port: harness.ports.client,
         peer_ports: harness.ports.peers,
         notes,

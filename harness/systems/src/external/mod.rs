@@ -24,10 +24,12 @@ pub mod pool;
 pub mod template;
 
 mod client;
+mod depends;
 mod launch;
 mod probe;
 mod process;
 mod written;
+mod yaml;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -46,8 +48,9 @@ use workloads::Kind;
 use crate::Async;
 use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState};
+use crate::service::{Auxiliaries, Service};
 use crate::system::{
-    Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Service, System, Traits, Wanted,
+    Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted,
 };
 pub use process::{MEMBERS_VARIABLE, listed};
 
@@ -106,6 +109,10 @@ impl Contained for InContainers {
 
     fn services(&self) -> Option<&[Service]> {
         Some(&self.services)
+    }
+
+    fn auxiliaries(&self) -> &Auxiliaries {
+        &self.auxiliaries
     }
 
     fn notes(&self) -> &[String] {

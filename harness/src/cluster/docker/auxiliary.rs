@@ -1,0 +1,149 @@
+//! Services beside the members: started in their order, waited for, read, and otherwise left alone.
+//!
+//! No fault hits them. What they say goes into `services/NAME.log` in the run folder. They go with everything
+//! else of the run; one that ends before that is no member that died, and is told only where somebody waits
+//! for it.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail};
+use bollard::models::HealthStatusEnum;
+use futures_util::StreamExt;
+use harness_systems::{Auxiliary, Condition, Dependency};
+use tokio::sync::watch;
+
+use super::belongings::Belongings;
+use super::bodies;
+use super::container::{self, Exit};
+use super::engine::Engine;
+
+/// How long looking at a container may take.
+const LOOK_PATIENCE: Duration = Duration::from_secs(10);
+/// From one look whether a service is healthy to the next.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Bytes of a log that are shown.
+const TAIL_BYTES: usize = 600;
+
+/// A service that was started.
+pub(super) struct Started {
+    id: String,
+    exit: watch::Receiver<Option<Exit>>,
+    log: PathBuf,
+}
+
+/// Those that were started, and where.
+pub(super) struct Auxiliaries<'a> {
+    pub(super) belongings: &'a Belongings,
+    /// The members' network.
+    pub(super) network: &'a str,
+    /// The run's own volumes of each, by its name.
+    pub(super) volumes: &'a BTreeMap<String, Vec<(String, String)>>,
+    /// Where their words are kept.
+    pub(super) folder: PathBuf,
+    /// How long a condition may take.
+    pub(super) patience: Duration,
+    pub(super) started: BTreeMap<String, Started>,
+}
+
+impl Auxiliaries<'_> {
+    /// Starts these, one after the other, each when what it depends on is so.
+    pub(super) async fn start(&mut self, these: &[Auxiliary]) -> anyhow::Result<()> {
+        for auxiliary in these {
+            let name = &auxiliary.service.name;
+            self.wait_for(&auxiliary.after).await.with_context(|| format!("before the service {name}"))?;
+            let started =
+                self.begin(auxiliary).await.with_context(|| format!("starting the service {name}"))?;
+            self.started.insert(name.clone(), started);
+        }
+        Ok(())
+    }
+
+    async fn begin(&self, auxiliary: &Auxiliary) -> anyhow::Result<Started> {
+        let (belongings, name) = (self.belongings, &auxiliary.service.name);
+        let volumes = self.volumes.get(name).map(Vec::as_slice).unwrap_or_default();
+        let body = bodies::auxiliary(auxiliary, self.network, volumes, belongings.labels().of("service"));
+        std::fs::create_dir_all(&self.folder)
+            .with_context(|| format!("creating {}", self.folder.display()))?;
+        let log = self.folder.join(format!("{name}.log"));
+        let mut words = std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
+        let id = container::make(belongings, &belongings.name(&format!("service-{name}")), body).await?;
+        let mut attached = container::attach(belongings.engine(), &id, false).await?;
+        belongings.engine().spawn(async move {
+            while let Some(Ok(piece)) = attached.output.next().await {
+                // What can't be written down is lost for the reader of the folder only.
+                let _ = words.write_all(&piece.into_bytes());
+            }
+        });
+        let exit = container::start(belongings, &id).await?;
+        Ok(Started { id, exit, log })
+    }
+
+    /// Waits until all of this is so.
+    pub(super) async fn wait_for(&self, dependencies: &[Dependency]) -> anyhow::Result<()> {
+        for Dependency { on, condition } in dependencies {
+            let started = self.started.get(on).ok_or_else(|| anyhow!("the service {on} was not started"))?;
+            match condition {
+                Condition::Started => {}
+                Condition::Completed => self.completed(on, started).await?,
+                Condition::Healthy => self.healthy(on, started).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn completed(&self, name: &str, started: &Started) -> anyhow::Result<()> {
+        let mut exit = started.exit.clone();
+        let ended = tokio::time::timeout(self.patience, exit.wait_for(Option::is_some)).await;
+        match ended.ok().and_then(Result::ok).and_then(|exit| exit.clone()) {
+            Some(Exit::Status(0)) => Ok(()),
+            Some(exit) => bail!("the service {name} did not complete: {}{}", exit.words(), tail(started)),
+            None => {
+                let seconds = self.patience.as_secs();
+                bail!("the service {name} did not complete within {seconds} s{}", tail(started))
+            }
+        }
+    }
+
+    async fn healthy(&self, name: &str, started: &Started) -> anyhow::Result<()> {
+        let begun = Instant::now();
+        loop {
+            if let Some(exit) = started.exit.borrow().clone() {
+                bail!("the service {name} ended ({}) before it was healthy{}", exit.words(), tail(started));
+            }
+            match health(self.belongings.engine(), &started.id).await? {
+                Some(HealthStatusEnum::HEALTHY) => return Ok(()),
+                Some(HealthStatusEnum::NONE | HealthStatusEnum::EMPTY) | None => {
+                    bail!("nobody can tell whether the service {name} is healthy: give it a healthcheck")
+                }
+                Some(HealthStatusEnum::STARTING | HealthStatusEnum::UNHEALTHY)
+                    if begun.elapsed() < self.patience => {}
+                Some(_) => {
+                    let seconds = self.patience.as_secs();
+                    bail!("the service {name} is not healthy within {seconds} s{}", tail(started))
+                }
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+/// What the engine says of its health; none where it does not look.
+async fn health(engine: &Engine, id: &str) -> anyhow::Result<Option<HealthStatusEnum>> {
+    let id = id.to_owned();
+    let seen = engine
+        .call("looking at a container", LOOK_PATIENCE, |docker| async move {
+            docker.inspect_container(&id, None).await
+        })
+        .await?;
+    Ok(seen.state.and_then(|state| state.health).and_then(|health| health.status))
+}
+
+/// The end of its log, for a message.
+fn tail(started: &Started) -> String {
+    let log = std::fs::read(&started.log).unwrap_or_default();
+    let end = String::from_utf8_lossy(&log[log.len().saturating_sub(TAIL_BYTES)..]).trim().to_owned();
+    if end.is_empty() { String::new() } else { format!("; the end of its log:\n{end}") }
+}
