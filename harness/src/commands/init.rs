@@ -21,11 +21,26 @@ struct Beginning {
     next: &'static str,
 }
 
-const ALL: [Beginning; 3] = [
+const ALL: [Beginning; 4] = [
     Beginning {
         name: "night",
         files: &[("nightly.toml", include_str!("../../docs/nightly.toml"))],
         next: "what it would run: harness night FILE --dry-run\nthe night itself:  harness night FILE",
+    },
+    Beginning {
+        name: "etcd",
+        files: &[
+            ("etcd.toml", include_str!("../../docs/systems/etcd.toml")),
+            ("compose.yaml", include_str!("../../docs/systems/etcd_compose.yaml")),
+            ("etcd_client.py", include_str!("../../docs/systems/etcd_client.py")),
+        ],
+        next: "the client alone:    harness client check --system FILE\n\
+               in containers:       harness run --system ./compose.yaml \
+               --nemesis partition-leader,kill-leader --time-limit 60s\n\
+               as local processes:  harness run --system ./FILE --nodes 3 \
+               --nemesis partition-leader,kill-leader --time-limit 60s\n\n\
+               Containers need an image of etcd (`docker pull quay.io/coreos/etcd:v3.5.17`, or\n\
+               ETCD_IMAGE=NAME of one that is there), processes etcd, and the client python3.",
     },
     Beginning {
         name: "redis",

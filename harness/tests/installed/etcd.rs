@@ -1,11 +1,12 @@
 //! etcd, broken, proven and judged; and accused where a client has a bug.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use harness_systems::etcd::Etcd;
 
-use super::{check, json, machine, text};
+use super::image::{Image, which};
+use super::{MACHINE, check, json, machine, text};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     super::run(folder, &[&["--system", "etcd", "--rate", "150"], arguments].concat())
@@ -42,4 +43,45 @@ fn a_client_that_answers_from_a_cache_is_accused_with_a_small_counterexample() {
     assert_eq!(linearizable["verdict"], "invalid", "{}", text(&output));
     let operations = linearizable["counterexample"]["ops"].as_array().expect("a counterexample");
     assert!((2..=6).contains(&operations.len()), "{linearizable}");
+}
+
+/// A run by the files of `harness init etcd`, whose cuts and kills must be proven and whose promises hold.
+fn by_the_files(image: &str, system: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let harness = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).env("ETCD_IMAGE", image);
+        command.output().expect("the harness starts")
+    };
+    assert_eq!(harness(&["init", "etcd"]).status.code(), Some(0));
+    let tried = harness(&["client", "check", "--system", "etcd.toml"]);
+    assert_eq!(tried.status.code(), Some(0), "{}", text(&tried));
+    let faults = ["--nemesis", "kill-leader,partition-leader", "--interval", "8s", "--time-limit", "20s"];
+    let output = harness(&[&["run", "--rate", "150"], system, &faults].concat());
+    // A machine too busy to show anything is no violation; what was shown must hold.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+    let results = json(folder.path(), "results.json");
+    for name in ["linearizable", "session-order", "durability", "convergence"] {
+        assert_eq!(check(&results, name)["verdict"], "valid", "{name}: {}", text(&output));
+    }
+    assert_eq!(results["faults"]["verified"], 2, "{}", text(&output));
+    // A leader that is cut off goes on claiming to lead for a while, so there may be one more.
+    assert!(results["elections"].as_array().is_some_and(|all| all.len() >= 2), "{}", text(&output));
+}
+
+#[test]
+fn etcd_by_files_and_a_client_of_lines_holds_as_processes() {
+    if which("etcd").is_none() {
+        eprintln!("skipped: etcd is not installed");
+        return;
+    }
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    by_the_files("", &["--system", "./etcd.toml", "--nodes", "3"]);
+}
+
+#[test]
+fn etcd_by_files_and_a_client_of_lines_holds_in_containers() {
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(image) = Image::made("harness-test/etcd:installed", &[("etcd", &["etcd"])]) else { return };
+    by_the_files(image.0, &["--system", "./compose.yaml"]);
 }

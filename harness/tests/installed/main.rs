@@ -1,6 +1,7 @@
 //! Runs through the binary on systems that have to be installed; each test says when its system is not.
 
 mod etcd;
+mod image;
 mod redis;
 mod zookeeper;
 
