@@ -21,7 +21,7 @@ struct Beginning {
     next: &'static str,
 }
 
-const ALL: [Beginning; 4] = [
+const ALL: [Beginning; 5] = [
     Beginning {
         name: "night",
         files: &[("nightly.toml", include_str!("../../docs/nightly.toml"))],
@@ -41,6 +41,21 @@ const ALL: [Beginning; 4] = [
                --nemesis partition-leader,kill-leader --time-limit 60s\n\n\
                Containers need an image of etcd (`docker pull quay.io/coreos/etcd:v3.5.17`, or\n\
                ETCD_IMAGE=NAME of one that is there), processes etcd, and the client python3.",
+    },
+    Beginning {
+        name: "nats",
+        files: &[
+            ("nats.toml", include_str!("../../docs/systems/nats.toml")),
+            ("compose.yaml", include_str!("../../docs/systems/nats_compose.yaml")),
+            ("nats_client.py", include_str!("../../docs/systems/nats_client.py")),
+        ],
+        next: "the client alone:    harness client check --system FILE --greeting 'INFO {}\\r\\n'\n\
+               in containers:       harness run --system ./compose.yaml --workload set --rate 100 \
+               --nemesis kill-one,partition-one --time-limit 90s\n\
+               as local processes:  harness run --system ./FILE --nodes 3 --workload set --rate 100 \
+               --nemesis kill-one,partition-one --time-limit 90s\n\n\
+               Containers need an image of NATS (`docker pull nats:2.12`, or NATS_IMAGE=NAME of one that is\n\
+               there), processes nats-server, and the client python3.",
     },
     Beginning {
         name: "redis",

@@ -2,6 +2,7 @@
 
 mod etcd;
 mod image;
+mod nats;
 mod redis;
 mod zookeeper;
 

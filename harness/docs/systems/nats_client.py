@@ -1,0 +1,197 @@
+"""A client of NATS JetStream that speaks lines: one request, one answer, nothing tried again.
+
+Sets and lists are subjects of one stream with three replicas: an element is a message, and its place in the
+list is its place in the stream. A register is the last message of its subject.
+
+What matters is the word that ends each operation:
+  ok    the stream's leader acknowledged it, which it does when a quorum has it.
+  fail  it CERTAINLY had no effect: the request never left, nobody was there to take it, or the leader refused
+        it by what it compared.
+  info  nobody knows. When in doubt, this one: a wrong fail accuses NATS of what the client did.
+"""
+import base64
+import json
+import os
+import socket
+import sys
+import time
+
+STREAM = "H"
+SETTINGS = {"name": STREAM, "subjects": ["set.>", "list.>", "register.>"], "num_replicas": 3, "storage": "file"}
+# The number of JetStream's error: the last message of the subject was another one.
+WRONG_LAST_SEQUENCE = 10071
+
+
+class NotSent(Exception):
+    """The request never left this process."""
+
+
+class Refused(Exception):
+    """It certainly had no effect."""
+
+
+class Unknown(Exception):
+    """An answer that tells nothing."""
+
+
+class Connection:
+    def __init__(self, member, seconds):
+        host, port = member.rsplit(":", 1)
+        try:
+            self.socket = socket.create_connection((host, int(port)), timeout=seconds)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.file = self.socket.makefile("rb")
+            self.line()  # INFO
+            hello = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True}
+            # All connections share the server's subjects, so each has an inbox that nobody else has.
+            self.inbox = b"_INBOX." + os.urandom(12).hex().encode()
+            words = (json.dumps(hello).encode(), self.inbox)
+            self.socket.sendall(b"CONNECT %s\r\nSUB %s.* 1\r\nPING\r\n" % words)
+            while self.line() != b"PONG":
+                pass
+        except (OSError, EOFError) as error:
+            raise NotSent from error
+        self.asked = 0
+        self.has_stream = False
+
+    def line(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise EOFError
+        return line[:-2]
+
+    def ask(self, until, subject, payload=b"", headers=b""):
+        """A request and its answer, in one write."""
+        self.asked += 1
+        inbox = b"%s.%d" % (self.inbox, self.asked)
+        subject = subject.encode()
+        if headers:
+            headers = b"NATS/1.0\r\n" + headers + b"\r\n\r\n"
+            sizes = (len(headers), len(headers) + len(payload))
+            request = b"HPUB %s %s %d %d\r\n" % (subject, inbox, *sizes) + headers + payload + b"\r\n"
+        else:
+            request = b"PUB %s %s %d\r\n" % (subject, inbox, len(payload)) + payload + b"\r\n"
+        self.socket.settimeout(max(until - time.monotonic(), 0.001))
+        self.socket.sendall(request)
+        while True:
+            self.socket.settimeout(max(until - time.monotonic(), 0.001))
+            words = self.line().split(b" ")
+            if words[0] == b"PING":
+                self.socket.sendall(b"PONG\r\n")
+            elif words[0] in (b"MSG", b"HMSG"):
+                body = self.file.read(int(words[-1]) + 2)
+                if len(body) != int(words[-1]) + 2:
+                    raise EOFError
+                if words[1] != inbox:
+                    continue
+                if words[0] == b"MSG":
+                    return body[:-2]
+                if body.startswith(b"NATS/1.0 503"):
+                    # Nobody listens to that subject: the request went nowhere.
+                    raise Refused("no responders")
+                return body[int(words[-2]) : -2]
+            elif words[0] == b"-ERR":
+                raise EOFError
+
+    def api(self, until, what, request):
+        return json.loads(self.ask(until, f"$JS.API.{what}.{STREAM}", json.dumps(request).encode()))
+
+    def makes_the_stream(self, until):
+        """Made by whoever comes first; to make the same again does nothing."""
+        if self.has_stream:
+            return
+        try:
+            answer = self.api(until, "STREAM.CREATE", SETTINGS)
+        except (OSError, EOFError) as error:
+            # The operation itself has not begun.
+            raise NotSent from error
+        if "error" in answer:
+            raise Refused(f"no stream yet: {answer['error'].get('description')}")
+        self.has_stream = True
+
+    def publish(self, until, subject, value, headers=b""):
+        answer = json.loads(self.ask(until, subject, str(value).encode(), headers))
+        error = answer.get("error")
+        if error is None and answer.get("stream") == STREAM:
+            return
+        if error and error.get("err_code") == WRONG_LAST_SEQUENCE:
+            raise Refused("somebody was faster")
+        raise Unknown(str(error or answer))
+
+    def message(self, until, which):
+        """A message with its place; none where there is none."""
+        answer = self.api(until, "STREAM.MSG.GET", which)
+        error = answer.get("error")
+        if error is None:
+            message = answer["message"]
+            # Payloads are base64 in JSON.
+            return int(base64.b64decode(message.get("data", ""))), message["seq"]
+        if error.get("code") == 404:
+            return None, 0
+        raise Unknown(str(error))
+
+    def close(self):
+        self.socket.close()
+
+
+def read(connection, until, of, key):
+    subject = f"{of}.{key}"
+    if of == "register":
+        return connection.message(until, {"last_by_subj": subject})[0]
+    values, place = [], 0
+    while True:
+        value, place = connection.message(until, {"seq": place + 1, "next_by_subj": subject})
+        if value is None:
+            return values
+        values.append(value)
+
+
+def perform(connection, until, request):
+    connection.makes_the_stream(until)
+    f, of, key, value = request["f"], request["of"], request["key"], request["value"]
+    subject = f"{of}.{key}"
+    if f == "read":
+        return {"type": "ok", "value": read(connection, until, of, key)}
+    if f in ("write", "add", "append"):
+        connection.publish(until, subject, value)
+    elif f == "cas":
+        # The server compares places and not values. What was read may be old, so it is no observation.
+        found, place = connection.message(until, {"last_by_subj": subject})
+        if found != value[0]:
+            return {"type": "fail", "error": "another value"}
+        connection.publish(until, subject, value[1], b"Nats-Expected-Last-Subject-Sequence: %d" % place)
+    else:
+        return {"type": "fail", "error": "unsupported"}
+    return {"type": "ok"}
+
+
+def answer(connections, request):
+    member, seconds = request["member"], request["timeout_ms"] / 1000
+    try:
+        if member not in connections:
+            connections[member] = Connection(member, seconds)
+        return perform(connections[member], time.monotonic() + seconds, request)
+    except NotSent:
+        if member in connections:
+            connections.pop(member).close()
+        return {"type": "fail", "error": "not-sent"}
+    except Refused as error:
+        return {"type": "fail", "error": str(error)}
+    except Unknown as error:
+        return {"type": "info", "error": str(error)}
+    except (OSError, EOFError, ValueError) as error:
+        # The request may have arrived, and its answer is still on its way.
+        connections.pop(member).close()
+        return {"type": "info", "error": repr(error)}
+
+
+def main():
+    connections = {}
+    functions = ["read", "write", "cas", "add", "append"]
+    print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        print(json.dumps({"id": request["id"], **answer(connections, request)}), flush=True)
+
+
+main()
