@@ -5,17 +5,20 @@
 //! folder where the harness was started, and its exit status is its word. What it writes goes to standard
 //! error, because standard output is the verdict's, and into `command.log`.
 //!
-//! It leads a process group of its own. Whatever it left there is ended when it ends, and all of it when the
-//! harness ends. Who interrupts a run interrupts it as well: it is asked to end, and killed when it does not.
+//! It leads a session and a process group of its own, without a terminal: what asks for a password there is
+//! refused and does not wait. Whatever it left in its group is ended when it ends. What left the group is the
+//! user's, and is left alone. When the harness is killed the command dies with it, and what it started goes
+//! on. Who interrupts a run interrupts it as well: it is asked to end, and killed when it does not.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fs, io};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use harness_systems::external::{MEMBERS_VARIABLE, listed};
 use runs::observed::CommandEnd;
 use rustix::fs::{Access, access};
@@ -28,7 +31,6 @@ use tokio::task::JoinSet;
 
 use crate::clock::RunClock;
 use crate::progress::Progress;
-use crate::store::lock::TOKEN_VARIABLE;
 
 /// Where its words are kept, in the run folder.
 pub const LOG: &str = "command.log";
@@ -38,6 +40,10 @@ const FOLDER_VARIABLE: &str = "HARNESS_FOLDER";
 const FAREWELL: Duration = Duration::from_secs(10);
 /// How long its last words may take behind its end. Whoever left its group may hold its output for ever.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How much later than the command the harness may hear of an end that was meant for both.
+const SAME_MOMENT: Duration = Duration::from_millis(500);
+/// Lines that wait for a screen at most.
+const MOST_WAITING: usize = 4_096;
 /// Bytes of a line that are passed on at once.
 const MOST_OF_A_LINE: u64 = 1 << 16;
 
@@ -50,8 +56,6 @@ pub struct Settings {
     pub members: Vec<(u64, SocketAddr)>,
     /// The run folder.
     pub folder: PathBuf,
-    /// What marks the run's processes.
-    pub token: String,
 }
 
 /// Whether there is a program of that name: a path, or a name on the path.
@@ -100,15 +104,13 @@ impl Running {
         let executable = std::env::current_exe().context("finding this executable")?;
         let mut command = Command::new(executable);
         command
-            .args(["become", "--parent", &std::process::id().to_string(), "--"])
+            .args(["become", "--session", "--parent", &std::process::id().to_string(), "--"])
             .args(&settings.words)
             .env(MEMBERS_VARIABLE, listed(&settings.members))
             .env(FOLDER_VARIABLE, std::path::absolute(&settings.folder).context("naming the run folder")?)
-            .env(TOKEN_VARIABLE, &settings.token)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
             .kill_on_drop(true);
         let child = command.spawn().context("starting the command")?;
         let id = child.id().context("a command without an id")?;
@@ -128,12 +130,14 @@ impl Running {
     }
 
     /// Asks it to end, and kills it when it does not.
-    async fn farewell(&self) {
+    async fn farewell(&self) -> anyhow::Result<()> {
         self.send(Signal::TERM);
         if tokio::time::timeout(FAREWELL, self.ended()).await.is_err() {
             self.send(Signal::KILL);
-            self.ended().await;
+            let killed = tokio::time::timeout(FAREWELL, self.ended()).await;
+            killed.map_err(|_| anyhow!("the command can't be ended: has it become somebody else's?"))?;
         }
+        Ok(())
     }
 
     /// Ends what it left, and says how it ended.
@@ -152,7 +156,7 @@ pub async fn run(
 ) -> anyhow::Result<CommandEnd> {
     let log = settings.folder.join(LOG);
     let log = fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
-    let words = Words { log: Arc::new(Mutex::new(log)), progress };
+    let (words, mut screen) = Words::new(log, progress)?;
     let from_ns = clock.now();
     let mut running = Running::start(&settings)?;
     let mut copies = JoinSet::new();
@@ -160,47 +164,69 @@ pub async fn run(
         copies.spawn(words.clone().pass_on(output));
         copies.spawn(words.pass_on(errors));
     }
-    let stopped = tokio::select! {
+    let mut stopped = tokio::select! {
         () = running.ended() => false,
         _ = stop.wait_for(|stop| *stop) => true,
     };
     if stopped {
-        running.farewell().await;
+        running.farewell().await?;
     }
     let to_ns = clock.now();
     let status = running.status().await?;
-    let last_words = async { while copies.join_next().await.is_some() {} };
-    // What is said later by whoever left the group is lost.
+    // Whoever ends all processes at once ends the command before the harness hears of it.
+    if !status.success() && !stopped {
+        stopped = tokio::time::timeout(SAME_MOMENT, stop.wait_for(|stop| *stop))
+            .await
+            .is_ok_and(|asked| asked.is_ok());
+    }
+    let last_words = async {
+        while copies.join_next().await.is_some() {}
+        screen.wait_for(|over| *over).await.is_ok()
+    };
+    // What is said later by whoever left the group is lost, and so is what nobody reads from the screen.
     let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
     Ok(CommandEnd { from_ns, to_ns, status: status.code(), signal, stopped })
 }
 
-/// Where its words go.
+/// Where its words go: into the log at once, and to the screen by a thread of its own, because whoever reads
+/// there may be slow, and faults must not wait for that.
 #[derive(Clone)]
 struct Words {
     log: Arc<Mutex<fs::File>>,
-    progress: Progress,
+    screen: SyncSender<Vec<u8>>,
 }
 
 impl Words {
+    /// What is given beside it is true when all was shown.
+    fn new(log: fs::File, progress: Progress) -> anyhow::Result<(Self, watch::Receiver<bool>)> {
+        let (screen, lines) = sync_channel::<Vec<u8>>(MOST_WAITING);
+        let (shown, is_shown) = watch::channel(false);
+        let show = move || {
+            lines.iter().for_each(|line| progress.pass_on(&line));
+            shown.send_replace(true);
+        };
+        std::thread::Builder::new().name("words".to_owned()).spawn(show).context("starting a thread")?;
+        Ok((Self { log: Arc::new(Mutex::new(log)), screen }, is_shown))
+    }
+
     /// Passes on what comes, a line at a time, so that lines of two streams don't mix.
     async fn pass_on(self, from: impl AsyncRead + Unpin) {
         let mut from = BufReader::new(from);
-        let mut line = Vec::new();
         loop {
-            line.clear();
+            let mut line = Vec::new();
             match (&mut from).take(MOST_OF_A_LINE).read_until(b'\n', &mut line).await {
                 Ok(0) | Err(_) => return,
-                Ok(_) => self.say(&line),
+                Ok(_) => self.say(line),
             }
         }
     }
 
-    fn say(&self, line: &[u8]) {
+    fn say(&self, line: Vec<u8>) {
         // A full disk costs the log and not the run: the words are on the screen.
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = io::Write::write_all(&mut *log, line);
-        self.progress.pass_on(line);
+        let _ = io::Write::write_all(&mut *log, &line);
+        // Where the screen is behind, the log has it.
+        let _ = self.screen.try_send(line);
     }
 }

@@ -6,7 +6,6 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use harness::cluster::procfs;
-use harness::store::lock::{TOKEN_VARIABLE, owner_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -99,6 +98,11 @@ fn a_test_that_passes_under_a_verified_fault_is_valid_and_its_words_are_kept() {
     // Judged again from the folder alone it is the same.
     let again = Command::new(env!("CARGO_BIN_EXE_harness")).arg("check").arg(folder.latest()).output();
     assert_eq!(again.expect("it starts").status.code(), Some(0));
+    // No command is taken from a folder.
+    let replay = Command::new(env!("CARGO_BIN_EXE_harness")).arg("replay").arg(folder.latest()).output();
+    let replay = replay.expect("it starts");
+    assert_eq!(replay.status.code(), Some(254), "{}", text(&replay));
+    assert!(text(&replay).contains("type the line yourself"), "{}", text(&replay));
 }
 
 #[test]
@@ -150,9 +154,7 @@ fn who_interrupts_the_harness_interrupts_the_command_and_nothing_of_it_lives_on(
     assert_eq!(status.code(), Some(130));
     let log = fs::read_to_string(folder.latest().join("command.log")).expect("a log");
     assert!(log.contains("good-bye"), "{log}");
-    let is_ours = |pid: &u32| {
-        let token = procfs::environment(*pid, TOKEN_VARIABLE);
-        token.and_then(|token| owner_of(&token)).is_some_and(|owner| owner.pid == id)
-    };
-    wait_until("all of it is gone", || !procfs::pids().iter().any(is_ours));
+    let child = fs::read_to_string(folder.path().join("child")).expect("a child");
+    let child: u32 = child.trim().parse().expect("an id");
+    wait_until("its child is gone", || procfs::stat(child).is_none_or(procfs::Stat::is_dead));
 }

@@ -141,7 +141,7 @@ fn fault_cases(results: &Results, faults: &[FaultRecord]) -> Vec<Case> {
     }
     let never = |kind: &&String| !so_far.contains_key(kind.as_str());
     for kind in results.not_tried.iter().filter(never) {
-        let why = "no fault of it found room in the schedule";
+        let why = "no fault of it came into force";
         cases.push(Case {
             class: "fault".to_owned(),
             name: format!("{kind} 1"),

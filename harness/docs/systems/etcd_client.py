@@ -46,6 +46,9 @@ class Connection:
             raise NotSent from error
 
     def ask(self, seconds, path, body):
+        if self.http.sock is None:
+            # Its last answer said that it is the last one here.
+            raise NotSent
         self.http.sock.settimeout(seconds)
         self.http.request("POST", "/v3/kv/" + path, json.dumps(body), {"Content-Type": "application/json"})
         response = self.http.getresponse()
@@ -114,6 +117,8 @@ def answer(connections, request):
             connections[member] = Connection(member, seconds)
         return perform(connections[member], seconds, request)
     except NotSent:
+        if member in connections:
+            connections.pop(member).close()
         return {"type": "fail", "error": "not-sent"}
     except Refused as error:
         return {"type": "fail", "error": str(error)}

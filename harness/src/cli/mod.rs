@@ -39,7 +39,7 @@ pub struct Cli {
 pub enum Command {
     /// Make one run: start an ensemble, load it, break it, judge it, write the page
     Run(Box<RunArgs>),
-    /// Run a test of your own while members are broken, and say whether it passed and whether the faults bit
+    /// Run a test of your own under faults, and say whether it passed and whether the faults bit
     Wrap(Box<WrapArgs>),
     /// Judge a run folder again, or a history from anywhere
     Check(Box<CheckArgs>),
@@ -344,6 +344,9 @@ pub struct BecomeArgs {
     /// Ask it to end instead of killing it: for a program that has something to clean up
     #[arg(long)]
     pub gently: bool,
+    /// Lead a session of its own, so that it has no terminal to wait for
+    #[arg(long)]
+    pub session: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<std::ffi::OsString>,

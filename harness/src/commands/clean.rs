@@ -13,6 +13,7 @@ use anyhow::Context;
 use super::screen::print;
 use crate::cli::StoreArgs;
 use crate::cluster::procfs;
+use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::store::sweep;
 
@@ -47,6 +48,8 @@ pub fn clean(args: &StoreArgs) -> Result<Exit, Failure> {
     if let Some(pid) = args.after {
         wait_for_the_end_of(pid);
     }
+    // One is held for each process that is ended, until it is gone.
+    let _ = descriptors::raise();
     let swept = sweep::sweep_everywhere(store).with_context(|| format!("sweeping {}", store.display()))?;
     let mut text = if swept.is_empty() { "nothing was left behind".to_owned() } else { swept.sentence() };
     for folder in &swept.folders {

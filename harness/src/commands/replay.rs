@@ -54,6 +54,12 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     };
     let run: RunInfo = RunFolder::read_json(&folder.run()).map_err(unreadable)?;
     not_newer(&run, &args.path)?;
+    if run.is_wrapped() {
+        return Err(Failure::usage(format!(
+            "{name}: a command of the user's own worked on the members, and none is taken from a folder: \
+             type the line yourself that its page ends with (harness wrap ... -- COMMAND)"
+        )));
+    }
     stranger::is_plain(&run, &args.path)?;
     let schedule: Schedule = RunFolder::read_json(&folder.schedule()).map_err(unreadable)?;
     let mut flags = flags_of(&run, &args.path)?;

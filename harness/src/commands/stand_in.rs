@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use anyhow::{Context, anyhow};
-use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
 
 use crate::cli::BecomeArgs;
 use crate::exit::{Exit, Failure};
@@ -17,6 +17,9 @@ use crate::exit::{Exit, Failure};
 pub fn become_program(args: &BecomeArgs) -> Result<Exit, Failure> {
     let signal = if args.gently { Signal::TERM } else { Signal::KILL };
     end_with(args.parent, signal)?;
+    if args.session {
+        setsid().context("beginning a session")?;
+    }
     let (program, rest) = args.program.split_first().ok_or_else(|| Failure::usage("name a program"))?;
     let error = Command::new(program).args(rest).exec();
     // These are its last words, in its log; that the harness failed would not be true.

@@ -118,6 +118,13 @@ fn services_beside_the_members_start_in_their_order_and_go_with_the_run() {
     assert_eq!(said, ["there", "made", "begun behind the members"].map(|words| Some(words.to_owned())));
     let left = Command::new("docker").args(["ps", "-aq", "--filter", "label=harness.part=service"]).output();
     assert!(left.expect("docker").stdout.is_empty(), "services go with the run");
+    // One that dies is a failure of the bench's: members would be accused of its death.
+    let dies = beside.replace("exec redis-server --port 7001", "exit 5");
+    std::fs::write(&file, dies).expect("written");
+    let output =
+        harness(folder.path(), image.0, &["wrap", "--compose", "./compose.yaml", "--", "sleep", "60"]);
+    assert_eq!(output.status.code(), Some(255), "{}", text(&output));
+    assert!(text(&output).contains("the service app ended (exit status 5)"), "{}", text(&output));
     // What members wait for and does not come is told with its last words, and nothing stays.
     std::fs::write(&file, beside.replace("STATUS: 0", "STATUS: 3")).expect("written");
     let output = harness(folder.path(), image.0, &wrap);

@@ -35,13 +35,19 @@ const MOST_BOXES: f64 = 12.0;
 /// Height of a step of labels above the histogram, in px.
 const STEP_PX: u32 = 15;
 
+/// What ends an election where clients write.
+const UNTIL_A_WRITE: &str = "a write that was due after it is acknowledged";
+/// And where nobody knows what is written.
+const UNTIL_AN_EPOCH: &str = "the epoch of the next leader stands";
+
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     let elections = &input.results.elections;
     m.heading("elections", "Elections", &findings::elections(input.results));
     if elections.is_empty() {
         return;
     }
-    kinds_table(m, &input.results.election_kinds);
+    let until = if input.run.is_wrapped() { UNTIL_AN_EPOCH } else { UNTIL_A_WRITE };
+    kinds_table(m, &input.results.election_kinds, until);
     let mut slowest: Vec<usize> = (0..elections.len()).collect();
     slowest.sort_by(|a, b| stacked(&elections[*b]).total_cmp(&stacked(&elections[*a])));
     let all = elections.len() <= TOP;
@@ -74,7 +80,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
 }
 
 /// Counts and percentiles by kind, where there are enough of a kind to have them.
-pub(super) fn kinds_table(m: &mut Markup, kinds: &[ElectionKind]) {
+fn kinds_table(m: &mut Markup, kinds: &[ElectionKind], until: &str) {
     if kinds.is_empty() {
         return;
     }
@@ -104,7 +110,7 @@ pub(super) fn kinds_table(m: &mut Markup, kinds: &[ElectionKind]) {
         String::new()
     };
     let text = format!(
-        "From the fault until a write that was due after it is acknowledged; nearest rank. A median is given \
+        "From the fault until {until}; nearest rank. A median is given \
          from 3 elections on, p90 from 10, p99 from 100: below that it would be one election's time under \
          another name.{more}"
     );

@@ -170,7 +170,7 @@ fn state_text(state: FaultState) -> String {
 fn load(m: &mut Markup, input: &Input<'_>) {
     let counted: Vec<(&FaultRecord, FaultLoad)> =
         input.faults.iter().filter_map(|fault| fault.load.map(|load| (fault, load))).collect();
-    if counted.is_empty() {
+    if counted.is_empty() || input.run.is_wrapped() {
         return;
     }
     m.el("details", &[("class", "part")], |m| {

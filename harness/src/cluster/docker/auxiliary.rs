@@ -1,8 +1,8 @@
 //! Services beside the members: started in their order, waited for, read, and otherwise left alone.
 //!
 //! No fault hits them. What they say goes into `services/NAME.log` in the run folder. They go with everything
-//! else of the run; one that ends before that is no member that died, and is told only where somebody waits
-//! for it.
+//! else of the run. A job may end with exit status 0 at any time. One that ends otherwise is a failure of the
+//! bench's, and ends the run: members that depend on it would be accused of its death.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,6 +19,7 @@ use super::belongings::Belongings;
 use super::bodies;
 use super::container::{self, Exit};
 use super::engine::Engine;
+use super::trouble::Trouble;
 
 /// How long looking at a container may take.
 const LOOK_PATIENCE: Duration = Duration::from_secs(10);
@@ -43,6 +44,8 @@ pub(super) struct Auxiliaries<'a> {
     pub(super) volumes: &'a BTreeMap<String, Vec<(String, String)>>,
     /// Where their words are kept.
     pub(super) folder: PathBuf,
+    /// Where it is told that one ended which should not.
+    pub(super) trouble: &'a Trouble,
     /// How long a condition may take.
     pub(super) patience: Duration,
     pub(super) started: BTreeMap<String, Started>,
@@ -78,7 +81,19 @@ impl Auxiliaries<'_> {
             }
         });
         let exit = container::start(belongings, &id).await?;
+        self.watch(name, exit.clone());
         Ok(Started { id, exit, log })
+    }
+
+    /// Sees to it that an end that nobody wanted is told.
+    fn watch(&self, name: &str, mut exit: watch::Receiver<Option<Exit>>) {
+        let (name, trouble) = (name.to_owned(), self.trouble.clone());
+        self.belongings.engine().spawn(async move {
+            let ended = exit.wait_for(Option::is_some).await.ok().and_then(|exit| exit.clone());
+            if let Some(exit) = ended.filter(|exit| *exit != Exit::Status(0)) {
+                trouble.tell(format!("the service {name} ended ({}); see services/{name}.log", exit.words()));
+            }
+        });
     }
 
     /// Waits until all of this is so.

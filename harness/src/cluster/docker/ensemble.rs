@@ -212,6 +212,7 @@ impl DockerCluster {
             network: &self.network,
             volumes: &self.beside,
             folder: self.settings.folder.join("services"),
+            trouble: &self.trouble,
             patience,
             started: BTreeMap::new(),
         };

@@ -81,6 +81,9 @@ pub(super) fn parse(
     };
     let members: Vec<Read> =
         harness.members.iter().map(|name| read(name, Is::Member, &mut notes)).collect::<Result<_, _>>()?;
+    if let Some(name) = services.keys().find(|name| !name.is_string()) {
+        return Err(format!("services.{}: write the name in quotes", text_of(name, "a service")?));
+    }
     let others: Vec<Auxiliary> = services
         .keys()
         .filter_map(Value::as_str)
@@ -510,6 +513,7 @@ mod tests {
             ("services: { a: { image: x, privileged: true }, b: { image: x } }", "services.a.privileged"),
             ("services: { a: { build: . }, b: { image: x } }", "build the image first"),
             ("services: { a: { image: x } }", "there is no service b"),
+            ("services: { a: { image: x }, b: { image: x }, 1: { image: x } }", "services.1: write the name"),
             (&others("depends_on: [c]", ""), "services.a.depends_on: there is no service c"),
             (
                 &others("", "c: { image: y, depends_on: [d] }, d: { image: y, depends_on: [c] }"),

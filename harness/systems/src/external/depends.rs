@@ -5,6 +5,7 @@
 //! itself or by others, starts when all members serve: that is more than any condition asks of a member.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use runs::span;
 use serde_yaml_ng::{Mapping, Value};
@@ -55,7 +56,7 @@ pub(super) fn health(value: &Value) -> Result<HealthCheck, String> {
     let mut health = HealthCheck::default();
     for (key, value) in written {
         let key = text_of(key, "a key")?;
-        let time = || span::parse(&text_of(value, &key)?).map_err(|why| format!("{key}: {why}")).map(Some);
+        let time = || time(&text_of(value, &key)?).map_err(|why| format!("{key}: {why}")).map(Some);
         match key.as_str() {
             "test" => health.test = test(value)?,
             "disable" if *value == Value::Bool(true) => health.test = vec!["NONE".to_owned()],
@@ -68,6 +69,21 @@ pub(super) fn health(value: &Value) -> Result<HealthCheck, String> {
         }
     }
     Ok(health)
+}
+
+/// A time as Compose writes it, `1m30s`: the sum of its parts.
+fn time(text: &str) -> Result<Duration, String> {
+    let mut sum = Duration::ZERO;
+    let mut rest = text;
+    loop {
+        let unit = rest.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        let end = rest[unit..].find(|c: char| !c.is_ascii_alphabetic()).map_or(rest.len(), |end| unit + end);
+        sum += span::parse(&rest[..end])?;
+        rest = &rest[end..];
+        if rest.is_empty() {
+            return Ok(sum);
+        }
+    }
 }
 
 fn test(value: &Value) -> Result<Vec<String>, String> {
@@ -172,4 +188,19 @@ fn in_order(mut others: Vec<Auxiliary>, is_member: &dyn Fn(&str) -> bool) -> Res
         ordered.push(others.remove(next));
     }
     Ok(ordered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_the_sums_of_their_parts() {
+        for (text, seconds) in [("1m30s", 90.0), ("10s", 10.0), ("1h1m1s500ms", 3661.5)] {
+            assert_eq!(time(text).map(|time| time.as_secs_f64()), Ok(seconds), "{text}");
+        }
+        for text in ["", "10", "1m30", "s", "1x", "1m 30"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! Its exit status is its word: zero says that everything was as promised, any other that something was not.
 //! A command that crashed did not finish its work because of what it met, so that accuses as well. One that
-//! somebody ended from outside said nothing, nor did one that shells say can't be run (126 and 127). And a
+//! somebody ended from outside said nothing, nor did one that shells say can't be run (126 and 127); what a
+//! shell says of a signal (128 and its number) counts as that signal. And a
 //! command that no fault met shows nothing of faults: that is `command-met-faults`, which never accuses.
 
 use checker::verdict::{CheckResult, Verdict};
@@ -36,10 +37,19 @@ fn ran(end: &CommandEnd) -> String {
     duration(ns_to_ms(end.to_ns.saturating_sub(end.from_ns)))
 }
 
+/// The statuses by which shells say that a signal ended what they ran: 128 and the signal's number.
+const SIGNALLED: std::ops::RangeInclusive<i32> = 129..=192;
+
 /// What its end says.
 fn ended(end: &CommandEnd) -> CheckResult {
     let ran = ran(end);
-    let (verdict, summary) = match (end.stopped, end.status, end.signal) {
+    // A shell says of what it ran that a signal ended it by its own status.
+    let told = |status: i32| SIGNALLED.contains(&status).then(|| status - SIGNALLED.start());
+    let (status, signal) = match end.status.and_then(told) {
+        Some(signal) => (None, Some(signal + 1)),
+        None => (end.status, end.signal),
+    };
+    let (verdict, summary) = match (end.stopped, status, signal) {
         (true, _, _) => (
             Verdict::Unknown,
             format!("the command was asked to end after {ran}, and found nothing until then"),
@@ -79,7 +89,7 @@ fn crash(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// Whether any fault was in force while it ran; none where no faults were asked for.
+/// Whether any fault was seen to bite while it ran; none where no faults were asked for.
 fn met_faults(run: &RunInfo, faults: &[FaultRecord], end: &CommandEnd) -> Option<CheckResult> {
     if run.nemeses.is_empty() && run.not_tried.is_empty() {
         return None;
@@ -87,7 +97,7 @@ fn met_faults(run: &RunInfo, faults: &[FaultRecord], end: &CommandEnd) -> Option
     let met: Vec<&str> = faults
         .iter()
         .filter(|fault| fault.state == FaultState::Verified)
-        .filter(|fault| fault.injected_ns.is_some_and(|at| at < end.to_ns))
+        .filter(|fault| fault.verified_ns.is_some_and(|at| at < end.to_ns))
         .filter(|fault| fault.verified_healed_ns.is_none_or(|at| at > end.from_ns))
         .map(|fault| fault.id.as_str())
         .collect();
@@ -118,6 +128,10 @@ mod tests {
             (Some(3), None, false, Verdict::Invalid),
             (Some(127), None, false, Verdict::Unknown),
             (None, Some(6), false, Verdict::Invalid),
+            (Some(134), None, false, Verdict::Invalid),
+            (Some(137), None, false, Verdict::Unknown),
+            (Some(143), None, false, Verdict::Unknown),
+            (Some(255), None, false, Verdict::Invalid),
             (None, Some(9), false, Verdict::Unknown),
             (None, Some(15), false, Verdict::Unknown),
             (Some(0), None, true, Verdict::Unknown),
@@ -136,6 +150,7 @@ mod tests {
         let fault = |from: u64, state| FaultRecord {
             state,
             injected_ns: Some(from),
+            verified_ns: Some(from + S / 2),
             verified_healed_ns: Some(from + S),
             ..FaultRecord::default()
         };
@@ -143,6 +158,8 @@ mod tests {
         assert_eq!(verdict(&[]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[fault(12 * S, FaultState::Verified)]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[fault(3 * S, FaultState::Leaked)]), Some(Verdict::Unknown));
+        // Injected in its last moment, and seen to bite when it was gone.
+        assert_eq!(verdict(&[fault(11 * S - 1, FaultState::Verified)]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[fault(3 * S, FaultState::Verified)]), Some(Verdict::Valid));
         assert_eq!(met_faults(&RunInfo::default(), &[], &done), None);
     }
