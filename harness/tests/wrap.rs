@@ -143,8 +143,8 @@ fn what_can_not_be_run_is_refused_before_any_member_starts() {
 #[test]
 fn who_interrupts_the_harness_interrupts_the_command_and_nothing_of_it_lives_on() {
     let folder = Folder::new();
-    let script =
-        "sleep 1000 & trap 'echo good-bye; exit 0' TERM; touch started; while :; do sleep 0.05; done";
+    let script = "sleep 1000 & echo $! >child; trap 'echo good-bye; exit 0' TERM; touch started; \
+                  while :; do sleep 0.05; done";
     let mut harness = folder.wrap(&["--", "sh", "-c", script]).spawn().expect("it starts");
     let id = harness.id();
     wait_until("the command runs", || folder.path().join("started").exists());
