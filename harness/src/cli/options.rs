@@ -281,7 +281,7 @@ mod tests {
             let flags = args.of_a_run().expect("a run");
             RunOptions::around_a_command(&flags, &args.command).expect("a run")
         };
-        let flags = "harness wrap --nemesis kill-one --nodes 3 --seed 8 --time-limit 90s -- sh -x ./test.sh";
+        let flags = "harness wrap --nemesis kill-one --nodes 3 --time-limit 90s --seed 8 -- sh -x ./test.sh";
         let words: Vec<String> = flags.split(' ').map(str::to_owned).collect();
         let options = meant(&words);
         assert_eq!((options.repeat.as_str(), options.name.as_str()), (flags, "command-kill-one"));
