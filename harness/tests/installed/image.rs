@@ -24,6 +24,12 @@ impl Image {
                 eprintln!("skipped: {program} is not installed");
                 return None;
             };
+            // A script asks for more than what it is linked to.
+            let begins = std::fs::read(&path).unwrap_or_default();
+            if !begins.starts_with(b"\x7fELF") {
+                eprintln!("skipped: {} is a script, and an image needs the program", path.display());
+                return None;
+            }
             found.push((path, *names));
         }
         let engine = Command::new("docker").args(["version", "--format", "x"]).output();
