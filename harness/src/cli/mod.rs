@@ -156,7 +156,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub keys: u32,
     /// How long clients run
-    #[arg(long, value_name = "TIME", default_value = "30s")]
+    #[arg(long, value_name = "TIME", default_value = crate::config::USUAL_LIMIT)]
     pub time_limit: String,
     /// Everything random is drawn from this; a fresh one is drawn and printed when it is left out
     #[arg(long, value_name = "N")]

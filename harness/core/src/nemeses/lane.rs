@@ -193,7 +193,7 @@ impl Lane {
             }
             State::Calming { .. } => self.take_aim(context, sight, &fault),
             State::Aiming { until } => {
-                return self.aim(context, sight, (&fault, until), onward > Onward::All);
+                return self.aim(context, sight, (&fault, until), onward == Onward::Nothing);
             }
             State::Unproven { current } => {
                 if !context.ledger.is_settled() {
