@@ -40,6 +40,8 @@ use crate::wrapped;
 
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(250);
+/// What is done when the faults are over and the command is not.
+const WAITING: &str = "no more faults; waiting for the command to end";
 /// How long clients may take to end beyond their operation's time-out.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often the load is looked at while it is waited for.
@@ -365,10 +367,13 @@ impl Driver<'_> {
     }
 
     fn tell_step(&self, phase: Phase) {
-        if phase == Phase::Work && !self.has_clients() {
-            self.prepared.progress.step(&self.command_in_words());
-        } else if let Some(words) = super::words(phase) {
-            self.prepared.progress.step(words);
+        let progress = &self.prepared.progress;
+        match phase {
+            Phase::Work if !self.has_clients() => progress.step(&self.command_in_words()),
+            Phase::Leaving if !self.has_clients() => progress.step(WAITING),
+            // Nothing is made, and nothing is read.
+            Phase::SetUp | Phase::Reading if !self.has_clients() => {}
+            phase => super::words(phase).into_iter().for_each(|words| progress.step(words)),
         }
     }
 
@@ -385,9 +390,6 @@ impl Driver<'_> {
         let progress = &self.prepared.progress;
         match run.phase() {
             Phase::Work if !self.has_clients() => progress.step_goes_on(&self.command_in_words()),
-            Phase::Leaving if !self.has_clients() => {
-                progress.step_goes_on("no more faults; waiting for the command to end");
-            }
             Phase::Work => {
                 let counts = self.shared.recorder.counts();
                 let load = Load {
