@@ -178,10 +178,7 @@ impl Population {
                 }
                 Out::Told(status) => oracle.application_says(clock, self, number, &status),
                 Out::Saw(kind, path, seen) => oracle.application_saw(clock, number, kind, &path, seen),
-                Out::Acknowledged(zxid) => {
-                    let finding = oracle.invariants.acknowledged(zxid);
-                    oracle.found(clock, finding);
-                }
+                Out::Acknowledged(zxid) => oracle.judge(clock, |invariants| invariants.acknowledged(zxid)),
                 Out::Wrong(rule, sentence) => oracle.report(clock, rule, sentence),
             }
         }

@@ -136,7 +136,8 @@ impl<F: Factory> World<F> {
         match input {
             Input::Packet { conn, packet } => match packet.kind {
                 PacketType::Commit | PacketType::CommitAndActivate | PacketType::UpToDate => {
-                    oracle.invariants.hears(host, Zxid::from_wire(packet.zxid));
+                    let told = Zxid::from_wire(packet.zxid);
+                    oracle.inform(&self.clock, |invariants| invariants.hears(host, told));
                 }
                 PacketType::Snap => oracle.patience.tree_announced(*conn),
                 _ => {}
@@ -150,14 +151,12 @@ impl<F: Factory> World<F> {
 
     /// A member answers a client. `alone`: it serves without a leader, and this was its role before the step.
     fn check_reply(&mut self, host: HostIndex, serves: bool, alone: Option<Role>, status: &Status) {
-        let finding = if let Some(before) = alone {
-            self.clock.counters.lone_answers += 1;
+        self.clock.counters.lone_answers += u64::from(alone.is_some());
+        self.oracle.judge(&mut self.clock, |invariants| {
+            let Some(before) = alone else { return invariants.answers(host, serves) };
             let elected = before != Role::Looking && status.role != Role::Looking;
-            self.oracle.invariants.answers_alone(host, elected, status.last_applied, status.digest)
-        } else {
-            self.oracle.invariants.answers(host, serves)
-        };
-        self.oracle.found(&mut self.clock, finding);
+            invariants.answers_alone(host, elected, status.last_applied, status.digest)
+        });
     }
 
     fn step(&mut self, host: HostIndex, input: Input) {
@@ -186,7 +185,7 @@ impl<F: Factory> World<F> {
         let alone = process.alone || status.read_only;
         process.alone = status.read_only;
         if served && !stands {
-            self.oracle.invariants.parts_with(status.last_applied);
+            self.oracle.inform(&self.clock, |invariants| invariants.parts_with(status.last_applied));
         }
         self.oracle.patience.stepped(host, &status, self.clock.now);
         let mut survives = true;
@@ -210,10 +209,11 @@ impl<F: Factory> World<F> {
         self.ensemble.effects = effects;
         self.committed(host, status.last_applied, status.role == Role::Leading);
         // Also of a process that died in this step: what it committed is committed, and may have been told.
-        match self.oracle.invariants.stepped(host, &Status { established: stands, ..status }) {
-            Ok(commits) => self.clock.counters.commits += commits,
-            Err(finding) => self.oracle.found(&mut self.clock, Err(finding)),
-        }
+        let status = Status { established: stands, ..status };
+        let mut commits = 0;
+        self.oracle
+            .judge(&mut self.clock, |invariants| invariants.stepped(host, &status).map(|new| commits = new));
+        self.clock.counters.commits += commits;
     }
 
     /// Carries out one effect. False when the process ended by it.
@@ -232,9 +232,9 @@ impl<F: Factory> World<F> {
             Effect::Send { conn, packet } => {
                 if packet.kind == PacketType::Proposal {
                     let bytes = packet.data.clone().unwrap_or_default();
-                    let finding =
-                        self.oracle.invariants.proposes(host, Zxid::from_wire(packet.zxid), &bytes, leads);
-                    self.oracle.found(&mut self.clock, finding);
+                    let zxid = Zxid::from_wire(packet.zxid);
+                    self.oracle
+                        .judge(&mut self.clock, |invariants| invariants.proposes(host, zxid, &bytes, leads));
                 }
                 self.ensemble.send(&mut self.clock, EndId::of(conn), Cargo::Packet(packet));
             }
@@ -261,8 +261,7 @@ impl<F: Factory> World<F> {
             // A wire goes to whoever the core names; there is no book.
             Effect::Ensemble { active, .. } => {
                 self.clock.line(host, "membership", [active.version.0, 0], || show_membership(&active));
-                let finding = self.oracle.invariants.rules(host, &active);
-                self.oracle.found(&mut self.clock, finding);
+                self.oracle.judge(&mut self.clock, |invariants| invariants.rules(host, &active));
                 self.oracle.progress.counts_anew(host, self.clock.now);
                 self.oracle.progress.changed(self.oracle.invariants.known_memberships(), self.clock.now);
             }
@@ -281,8 +280,7 @@ impl<F: Factory> World<F> {
 
     fn store(&mut self, host: HostIndex, ticket: u64, op: StoreOp, leads: bool) {
         self.clock.trace_store(host, &op, ticket);
-        let finding = self.oracle.invariants.stores(host, &op, leads);
-        self.oracle.found(&mut self.clock, finding);
+        self.oracle.judge(&mut self.clock, |invariants| invariants.stores(host, &op, leads));
         if leads {
             self.oracle.check_expiry(&mut self.clock, &self.ensemble, host, &op);
             self.proposed(host, &op);
@@ -310,8 +308,7 @@ impl<F: Factory> World<F> {
         if let io::Event::Looking { reason, .. } = event {
             self.clock.counters.full_epochs += u64::from(reason.contains("counter"));
         }
-        let finding = self.oracle.invariants.told(host, event);
-        self.oracle.found(&mut self.clock, finding);
+        self.oracle.judge(&mut self.clock, |invariants| invariants.told(host, event));
         if matches!(event, io::Event::Established { .. }) {
             self.chaos.trap_established(&mut self.clock, &mut self.ensemble, host);
         }

@@ -299,17 +299,14 @@ impl Chaos {
         clock.note_start(host, first, &found);
         let base = found.image.zxid;
         let interrupted = ensemble.hosts[host].interrupted.take();
-        let finding = oracle.invariants.recovers(
-            host,
-            &Found {
-                base,
-                entries: &found.entries,
-                accepted: found.accepted_epoch,
-                current: found.current_epoch,
-                interrupted: interrupted.as_ref(),
-            },
-        );
-        oracle.found(clock, finding);
+        let recovered = Found {
+            base,
+            entries: &found.entries,
+            accepted: found.accepted_epoch,
+            current: found.current_epoch,
+            interrupted: interrupted.as_ref(),
+        };
+        oracle.judge(clock, |invariants| invariants.recovers(host, &recovered));
         if relapses {
             // What a recovery found is there for good: it may be told to others at once.
             drop(log);
@@ -368,8 +365,7 @@ impl<F: Factory> World<F> {
         self.clock.disk_done();
         self.ensemble.relent(host);
         for (_, op) in &batch {
-            let finding = self.oracle.invariants.stored(host, op);
-            self.oracle.found(&mut self.clock, finding);
+            self.oracle.judge(&mut self.clock, |invariants| invariants.stored(host, op));
             match op {
                 StoreOp::Truncate(_) => self.clock.counters.truncations += 1,
                 StoreOp::Install(_) => self.clock.counters.installs += 1,
@@ -483,7 +479,7 @@ impl<F: Factory> World<F> {
         } else {
             disk.kill();
         }
-        self.oracle.invariants.ended(host);
+        self.oracle.inform(&self.clock, |invariants| invariants.ended(host));
         self.cut_host(host);
         self.clock.crashed(host);
     }

@@ -72,7 +72,7 @@ use node_core::{Factory, TICK};
 
 use crate::client::Wake;
 use crate::drawn::Drawn;
-use crate::invariants::Finding;
+use crate::invariants::{Finding, Invariants};
 use crate::network::{Block, EndId, HostIndex};
 use crate::outcome::{Options, Outcome, Rule, Violation};
 use crate::script::Prompt;
@@ -233,6 +233,23 @@ impl Oracle {
             clock.world_line("violation", [0, 0], || format!("{}: {sentence}", rule.name()));
             self.violation = Some(Violation { rule, at_us: clock.now.0, sentence });
         }
+    }
+
+    /// The invariants follow what happened.
+    ///
+    /// Those of a planned world do not: its run is judged by its folder, and what they remember of every entry
+    /// would be most of the memory of a long run.
+    fn inform(&mut self, clock: &Clockwork, what: impl FnOnce(&mut Invariants)) {
+        if !clock.is_planned {
+            what(&mut self.invariants);
+        }
+    }
+
+    /// The invariants follow what happened, and say what promise it breaks.
+    fn judge(&mut self, clock: &mut Clockwork, what: impl FnOnce(&mut Invariants) -> Finding) {
+        let mut finding = Ok(());
+        self.inform(clock, |invariants| finding = what(invariants));
+        self.found(clock, finding);
     }
 
     /// What an invariant says of a step, if anybody asked for it.

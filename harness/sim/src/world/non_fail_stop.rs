@@ -73,8 +73,7 @@ impl Chaos {
         let last = found.entries.last().map_or(found.image.zxid, node_wire::txn::Entry::zxid);
         for (_, op) in batch {
             if matches!(op, StoreOp::Append(entry) if entry.zxid() <= last) {
-                let finding = oracle.invariants.stored(host, op);
-                oracle.found(clock, finding);
+                oracle.judge(clock, |invariants| invariants.stored(host, op));
             }
         }
         if let Some(process) = ensemble.hosts[host].process.as_mut() {

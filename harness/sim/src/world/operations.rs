@@ -183,8 +183,7 @@ impl Population {
         self.record.finished(load, &op, &outcome);
         if let Some(zxid) = changed_at(answer) {
             clock.count(op.object);
-            let finding = oracle.invariants.acknowledged(zxid);
-            oracle.found(clock, finding);
+            oracle.judge(clock, |invariants| invariants.acknowledged(zxid));
         }
         // Whatever became of it, the client will not use the session again.
         if op.body == Body::Close && outcome.kind != EventKind::Ok {

@@ -320,8 +320,7 @@ impl Oracle {
             self.report(clock, rule, sentence);
         }
         if matches!(sense, Sense::Wish(_)) && err == 0 {
-            let finding = self.invariants.acknowledged(zxid);
-            self.found(clock, finding);
+            self.judge(clock, |invariants| invariants.acknowledged(zxid));
         }
     }
 

@@ -131,7 +131,7 @@ impl Oracle {
         match input {
             Input::ClientRequest { client, request } => {
                 let Some(session) = self.ears.session_of.get(client).copied() else { return };
-                self.invariants.asked(session, request.xid, request.op);
+                self.inform(clock, |invariants| invariants.asked(session, request.xid, request.op));
                 let mono = ensemble.mono(clock, host);
                 self.ears.members[host].heard.insert(session, mono);
             }
@@ -281,8 +281,7 @@ impl Oracle {
         let Some(greeting) = self.ears.greetings.remove(&client) else { return };
         let Some(process) = &ensemble.hosts[host].process else { return };
         let applied = process.member().status().last_applied;
-        let finding = self.invariants.takes_in(host, greeting.seen, applied);
-        self.found(clock, finding);
+        self.judge(clock, |invariants| invariants.takes_in(host, greeting.seen, applied));
         let tick_ms = i32::try_from(clock.drawn.tick_time_ms).unwrap_or(i32::MAX);
         let [least, most] = TICKS_OF_A_SESSION.map(|ticks| tick_ms.saturating_mul(ticks));
         let granted = match greeting.session {
@@ -325,8 +324,7 @@ impl Oracle {
             return;
         };
         let (header, _) = client::reply(frame.clone());
-        let finding = self.invariants.replies(host, session, header);
-        self.found(clock, finding);
+        self.judge(clock, |invariants| invariants.replies(host, session, header));
     }
 
     /// A client sends an operation.

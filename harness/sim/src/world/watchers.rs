@@ -149,8 +149,7 @@ impl Population {
             self.clients[index].served += 1;
         }
         if ask.changes() && header.err == 0 {
-            let finding = oracle.invariants.acknowledged(header.zxid);
-            oracle.found(clock, finding);
+            oracle.judge(clock, |invariants| invariants.acknowledged(header.zxid));
         }
         self.learn(clock, oracle, index, &ask, header, body);
         self.think(clock, index);
