@@ -423,6 +423,21 @@ fn a_holder_that_is_stopped_beyond_its_session_is_followed_by_another_and_nothin
 }
 
 #[test]
+fn what_a_stopped_consumer_has_claimed_is_handed_to_another_and_done_once() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = of_holders(folder.path(), &["queue", "--nemesis", "pause-holder", "--time-limit", "15s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    for check in ["queue", "exclusion", "durability", "convergence", "faults"] {
+        assert_eq!(verdict_of(&run, check), "valid", "{check}: {}", text(&output));
+    }
+    let injected = transitions(&run, "injected");
+    let sentence = injected[0]["detail"]["sentence"].as_str().expect("words");
+    assert!(sentence.contains("which holds an element of queue"), "{sentence}");
+}
+
+#[test]
 fn a_careless_holder_beside_a_careless_store_is_convicted() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");

@@ -70,4 +70,5 @@ workloads! {
     lock = LOCK,
     election = ELECTION,
     standby = STANDBY,
+    queue = QUEUE,
 }

@@ -26,6 +26,8 @@ pub enum Object {
     Session,
     /// What one holds at a time, a lock or a lead, and beside it a store that its token guards.
     Lock,
+    /// Elements that are handed out, the first one first.
+    Queue,
 }
 
 /// What is to happen.
@@ -113,6 +115,18 @@ pub enum Body {
         /// The token that was given.
         token: i64,
     },
+    /// Put an element at the end of the queue.
+    Enqueue {
+        /// The element.
+        element: i64,
+    },
+    /// Be handed the first element of the queue.
+    Dequeue,
+    /// Say that an element is done.
+    Acknowledge {
+        /// The element.
+        element: i64,
+    },
 }
 
 /// An operation that a process is to do now.
@@ -169,6 +183,9 @@ impl Op {
             Body::Acquire => Function::Acquire,
             Body::Store { .. } => Function::Store,
             Body::Release { .. } => Function::Release,
+            Body::Enqueue { .. } => Function::Enqueue,
+            Body::Dequeue => Function::Dequeue,
+            Body::Acknowledge { .. } => Function::Acknowledge,
         }
     }
 
@@ -178,16 +195,23 @@ impl Op {
         match self.body {
             Body::MakeRegister { value } | Body::Write { value } => Value::One(value),
             Body::Cas { from, to, .. } => Value::Pair(Some(from), to),
-            Body::Add { element } | Body::Append { element, .. } => Value::One(element),
+            Body::Add { element }
+            | Body::Append { element, .. }
+            | Body::Enqueue { element }
+            | Body::Acknowledge { element } => Value::One(element),
             Body::Next { name, .. }
             | Body::Delete { name, .. }
             | Body::Create { name }
             | Body::Exists { name } => Value::One(name),
             Body::Store { token, value } => Value::Pair(Some(token), value),
             Body::Release { token } => Value::One(token),
-            Body::MakePlace | Body::Read | Body::Open | Body::Close | Body::Abandon | Body::Acquire => {
-                Value::Null
-            }
+            Body::MakePlace
+            | Body::Read
+            | Body::Open
+            | Body::Close
+            | Body::Abandon
+            | Body::Acquire
+            | Body::Dequeue => Value::Null,
         }
     }
 

@@ -92,9 +92,13 @@ impl Outcome {
     pub fn unreadable(op: &Op, seen: Option<u64>) -> Self {
         let value = match op.object {
             Object::Register => Value::One(UNREADABLE),
-            Object::Set | Object::List | Object::Numbers | Object::Names | Object::Session | Object::Lock => {
-                Value::List(Arc::from([UNREADABLE]))
-            }
+            Object::Set
+            | Object::List
+            | Object::Numbers
+            | Object::Names
+            | Object::Session
+            | Object::Lock
+            | Object::Queue => Value::List(Arc::from([UNREADABLE])),
         };
         Self { error: Some("unreadable-data".to_owned()), ..Self::told(value, seen) }
     }

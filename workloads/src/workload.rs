@@ -88,6 +88,16 @@ pub enum Applications {
     Election,
     /// One is active, the others stand by. Whoever becomes active shuts the one before out first.
     Standby,
+    /// Each puts elements into queues, and claims and acknowledges what others put.
+    Queue,
+}
+
+impl Applications {
+    /// Whether one of them holds what all of them want, so that somebody must hold when all is well.
+    #[must_use]
+    pub fn one_holds(self) -> bool {
+        self != Self::Queue
+    }
 }
 
 /// Which workload.

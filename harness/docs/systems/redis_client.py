@@ -68,7 +68,7 @@ class Connection:
 def read(connection, seconds, of, key):
     if of == "set":
         return [int(one) for one in connection.ask(seconds, "SMEMBERS", key)]
-    if of == "list":
+    if of in ("list", "queue"):
         return [int(one) for one in connection.ask(seconds, "LRANGE", key, 0, -1)]
     found = connection.ask(seconds, "GET", key)
     # None, where there was a value before, is a lost write: say what the server says.
@@ -87,8 +87,12 @@ def perform(connection, seconds, request):
             return {"type": "fail", "error": "mismatch"}
     elif f == "add":
         connection.ask(seconds, "SADD", key, value)
-    elif f == "append":
+    elif f in ("append", "enqueue"):
         connection.ask(seconds, "RPUSH", key, value)
+    elif f == "dequeue":
+        # Taken for good: there is nothing to be acknowledged. None, where nothing is there.
+        found = connection.ask(seconds, "LPOP", key)
+        return {"type": "ok", "value": None if found is None else int(found)}
     else:
         return {"type": "fail", "error": "unsupported"}
     return {"type": "ok"}
@@ -113,7 +117,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append"]
+    functions = ["read", "write", "cas", "add", "append", "enqueue", "dequeue"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checker::history::{EventKind, Value};
+use harness_core::fault::application::Thing;
 use harness_systems::application::{Answered, Asked};
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
@@ -74,7 +75,8 @@ impl ApplicationClient {
         self.asked += 1;
         let timeout_ms = crate::clock::whole_milliseconds(patience);
         let asked = Asked { id: self.asked, f: op.function(), key: op.key, value: op.value(), timeout_ms };
-        if own.process.ask(&asked, matches!(op.body, Body::Release { .. })).is_err() {
+        let gives_up = matches!(op.body, Body::Release { .. } | Body::Acknowledge { .. });
+        if own.process.ask(&asked, gives_up).is_err() {
             return Outcome::not_sent(op, "the application ended");
         }
         let answered = async {
@@ -123,7 +125,14 @@ impl ApplicationClient {
                 let at = i64::try_from(judged.at).unwrap_or(i64::MAX);
                 told(vec![list[0], list[1], moment(list[2]), moment(list[3]), at], Some(judged.place))
             }
-            (EventKind::Ok, Body::Release { .. }, Value::One(_)) => Outcome::told(op.value(), None),
+            (EventKind::Ok, Body::Dequeue, Value::List(list)) if list.len() == 4 => {
+                told(vec![list[0], list[1], moment(list[2]), moment(list[3])], None)
+            }
+            (
+                EventKind::Ok,
+                Body::Release { .. } | Body::Enqueue { .. } | Body::Acknowledge { .. },
+                Value::One(_),
+            ) => Outcome::told(op.value(), None),
             (EventKind::Fail, ..) => {
                 let error = answered.error.clone().unwrap_or_default();
                 Outcome {
@@ -145,7 +154,11 @@ impl ApplicationClient {
         match (&op.body, outcome.kind, &outcome.value) {
             (Body::Acquire, EventKind::Ok, Value::List(list)) => {
                 let token = list[0].unsigned_abs();
-                own.process.holds(Some(Held { key: op.key, token }));
+                own.process.holds(Some(Held { thing: Thing::Lock, key: op.key, token }));
+            }
+            (Body::Dequeue, EventKind::Ok, Value::List(list)) if list.len() == 4 => {
+                let token = list[1].unsigned_abs();
+                own.process.holds(Some(Held { thing: Thing::Element, key: op.key, token }));
             }
             (Body::Store { .. }, EventKind::Ok, _) => {}
             _ => own.process.holds(None),

@@ -120,6 +120,7 @@ impl Applications {
             workloads::Applications::Lock => "lock",
             workloads::Applications::Election => "election",
             workloads::Applications::Standby => "standby",
+            workloads::Applications::Queue => "queue",
         };
         command.arg("--holds").arg(holds).arg("--store").arg(self.store.to_string());
         for entrance in link.entrances() {

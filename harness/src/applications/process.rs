@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow};
-use harness_core::fault::application::Holder;
+use harness_core::fault::application::{Holder, Thing};
 use harness_systems::application::{Answered, Asked, Hello, PROTOCOL};
 use rustix::fd::OwnedFd;
 use rustix::process::{Signal, pidfd_send_signal};
@@ -28,6 +28,8 @@ pub type Answers = mpsc::UnboundedReceiver<Answered>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
     /// What.
+    pub thing: Thing,
+    /// Of which lock or queue.
     pub key: u64,
     /// By which token.
     pub token: u64,
@@ -154,14 +156,14 @@ impl Process {
 
     /// What it holds, by what it said last.
     pub fn held(&self) -> Option<Holder> {
-        let Held { key, token } = self.pen().held?;
-        Some(Holder { application: self.number, key, token })
+        let Held { thing, key, token } = self.pen().held?;
+        Some(Holder { application: self.number, thing, key, token })
     }
 
     /// Does something while it holds this and is told nothing; none when it does not hold it any more.
     pub fn while_it_holds<T>(&self, holder: &Holder, act: impl FnOnce() -> T) -> Option<T> {
         let pen = self.pen();
-        let same = pen.held == Some(Held { key: holder.key, token: holder.token });
+        let same = pen.held == Some(Held { thing: holder.thing, key: holder.key, token: holder.token });
         let done = (same && self.how_it_ended().is_none()).then(act);
         drop(pen);
         done

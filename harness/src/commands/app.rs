@@ -18,6 +18,7 @@ pub fn app(args: &AppArgs) -> Result<Exit, Failure> {
         "lock" => Applications::Lock,
         "election" => Applications::Election,
         "standby" => Applications::Standby,
+        "queue" => Applications::Queue,
         other => return Err(anyhow!("nothing is held as {other}").into()),
     };
     let program = Program {

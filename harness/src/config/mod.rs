@@ -15,7 +15,7 @@ use harness_systems::{System, Wanted};
 use runs::cluster_kind::ClusterKind;
 use runs::mechanism::Mechanism;
 use runs::results::Promised;
-use workloads::{Kind, Promise};
+use workloads::{Applications, Kind, Promise};
 
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
@@ -309,10 +309,25 @@ impl RunOptions {
         }
     }
 
+    /// What clients are, where they are applications of the bench's.
+    pub fn applications(&self) -> Option<Applications> {
+        self.workload.applications().filter(|_| self.system.has_applications())
+    }
+
     /// Applications are processes beside the members, and what hits them asks for some.
     fn check_applications(&self) -> Result<(), Failure> {
         let name = self.workload.name();
-        if self.workload.applications().is_some() {
+        if let Some(applications) = self.applications() {
+            if let Some(Planted::Clients(bug)) = self.mutant
+                && bug.is_of_applications()
+                && !applications.one_holds()
+            {
+                return Err(Failure::usage(format!(
+                    "--mutant {}: nobody writes by a token with --workload {name}; take {}",
+                    bug.name(),
+                    names(|kind| kind.applications().is_some_and(Applications::one_holds))
+                )));
+            }
             if self.cluster.kind == ClusterKind::Sim {
                 return Err(Failure::usage(format!(
                     "--workload {name}: its applications are processes, which no virtual world has; write \
@@ -671,7 +686,8 @@ pub fn usually_wanted(system: &dyn System, nodes: u32) -> Wanted {
 /// From onset to onset when nobody says: long enough for an election, and for what clients are.
 pub fn usual_interval(system: &dyn System, workload: Kind) -> Duration {
     let usual = system.traits().usual_interval;
-    if workload.applications().is_some() { usual.max(USUAL_WITH_APPLICATIONS) } else { usual }
+    let has_some = workload.applications().is_some() && system.has_applications();
+    if has_some { usual.max(USUAL_WITH_APPLICATIONS) } else { usual }
 }
 
 /// The nemeses of members that aim at nobody's role, to choose from.

@@ -102,7 +102,12 @@ impl LoadClient {
 
     /// The release of what its application still holds.
     fn gives_up(&self) -> Option<Op> {
-        let holder = self.shared.applications.as_ref()?.held_by(self.own.session()?)?;
+        let applications = self.shared.applications.as_ref()?;
+        // What it has of a queue it gives back when it goes.
+        if !applications.settings().holds.one_holds() {
+            return None;
+        }
+        let holder = applications.held_by(self.own.session()?)?;
         let token = i64::try_from(holder.token).ok()?;
         Some(Op::new(Object::Lock, holder.key, Body::Release { token }))
     }

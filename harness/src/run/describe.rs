@@ -85,13 +85,19 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         time_limit_ms: whole_milliseconds(options.time_limit),
         operation_timeout_ms: Some(whole_milliseconds(options.op_timeout)),
         patience_ms: patience(options).map(whole_milliseconds),
-        session_ms: options.workload.applications().map(|_| whole_milliseconds(options.session())),
+        session_ms: session_of_holders(options),
         overlap: options.overlap,
         mutant: options.mutant.map(|bug| bug.name().to_owned()),
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
         settings,
         repeat: options.repeat.clone(),
     }
+}
+
+/// The time-out of the sessions by which applications hold, where one of them must hold when all is well.
+fn session_of_holders(options: &RunOptions) -> Option<u64> {
+    let held = options.applications().filter(|applications| applications.one_holds());
+    held.map(|_| whole_milliseconds(options.session()))
 }
 
 /// Those of the workload's functions that its clients have, where they have not all.

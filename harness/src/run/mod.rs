@@ -314,7 +314,7 @@ fn applications(
     clock: RunClock,
 ) -> Result<Option<Arc<Applications>>, Failure> {
     let options = &prepared.options;
-    let Some(holds) = options.workload.applications() else { return Ok(None) };
+    let Some(holds) = options.applications() else { return Ok(None) };
     let address = |member: &MemberId| (*member, cluster.client_address(*member));
     let hold = Duration::from_millis(prepared.schedule.hold_ms);
     let settings = applications::Settings {

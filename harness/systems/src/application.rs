@@ -49,10 +49,15 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Of an application that holds something.
+    /// Of an application that does this.
     #[must_use]
-    pub fn of_a_holder() -> Self {
-        let functions = vec![Function::Acquire, Function::Store, Function::Release];
+    pub fn of(holds: Applications) -> Self {
+        let functions = match holds {
+            Applications::Lock | Applications::Election | Applications::Standby => {
+                vec![Function::Acquire, Function::Store, Function::Release]
+            }
+            Applications::Queue => vec![Function::Enqueue, Function::Dequeue, Function::Acknowledge],
+        };
         Self { f: "hello".to_owned(), protocol: PROTOCOL, functions }
     }
 }
@@ -80,7 +85,8 @@ pub struct Answered {
     /// Ok, fail or info.
     #[serde(rename = "type")]
     pub kind: EventKind,
-    /// Of an acquire: token, since and until; of a guarded write: token, value, looked and until.
+    /// Of an acquire: token, since and until; of a guarded write: token, value, looked and until; of a dequeue:
+    /// element, token, since and until.
     #[serde(default)]
     pub value: Value,
     /// Why not.
@@ -148,7 +154,7 @@ mod tests {
         let answered: Answered =
             serde_json::from_str(r#"{"id":7,"type":"fail","error":"uncertain"}"#).unwrap();
         assert_eq!((answered.kind, answered.error.as_deref()), (EventKind::Fail, Some("uncertain")));
-        let hello = serde_json::to_string(&Hello::of_a_holder()).unwrap();
+        let hello = serde_json::to_string(&Hello::of(Applications::Lock)).unwrap();
         assert_eq!(hello, r#"{"f":"hello","protocol":1,"functions":["acquire","store","release"]}"#);
     }
 

@@ -119,6 +119,11 @@ pub trait System: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether there are applications of the bench's that hold something by its word.
+    fn has_applications(&self) -> bool {
+        false
+    }
+
     /// Whether its client can do all of these.
     fn lacks_none_of(&self, functions: &[Function]) -> bool {
         functions.iter().all(|function| self.lacks(*function).is_none())

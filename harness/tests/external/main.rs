@@ -150,6 +150,17 @@ fn what_is_not_promised_is_measured_and_a_violation_when_it_is_asked_for() {
 }
 
 #[test]
+fn a_queue_that_takes_for_good_is_judged_as_such() {
+    let folder = Folder::new();
+    let short = ["--workload", "queue", "--time-limit", "4s"];
+    let sound = folder.run(&folder.system("", "sound", ""), &short);
+    ended(&sound, 0);
+    let doubles = folder.run(&folder.system("--doubles", "sound", ""), &short);
+    ended(&doubles, 1);
+    assert!(text(&doubles.stdout).contains("dequeued"), "{}", text(&doubles.stdout));
+}
+
+#[test]
 fn a_leader_that_a_question_finds_is_aimed_at() {
     let folder = Folder::new();
     let system = folder.system("", "sound", "leader = { send = \"role\\n\", expect = \"leader\" }");

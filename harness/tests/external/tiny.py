@@ -1,10 +1,11 @@
 """A small replicated store for tests: every member is a process of this, and all share one file.
 
 The file is what makes it linearizable: whoever answers holds its lock meanwhile. With --apart each member keeps
-its own values instead, and with --forgets every tenth addition is acknowledged and not made.
+its own values instead, with --forgets every tenth addition is acknowledged and not made, and with --doubles
+every tenth element that is taken stays where it was.
 
-A line is a request: `read K`, `write K V`, `cas K FROM TO`, `add K V`, `members K`, `ping`, `role`. Members dial
-each other and send `ping` all the while, so that cuts between them have something to hold.
+A line is a request: `read K`, `write K V`, `cas K FROM TO`, `add K V`, `members K`, `take K`, `ping`, `role`.
+Members dial each other and send `ping` all the while, so that cuts between them have something to hold.
 """
 import fcntl
 import json
@@ -16,7 +17,7 @@ import time
 
 client_port, peer_port, path, leader, apart = (
     int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4] == "1", "--apart" in sys.argv)
-forgets = "--forgets" in sys.argv
+forgets, doubles = "--forgets" in sys.argv, "--doubles" in sys.argv
 others = [one.rsplit(":", 1) for one in sys.argv[5].split(",") if one]
 own, lock = {}, threading.Lock()
 
@@ -44,6 +45,13 @@ def cas(values, key, wanted, value):
     return "ok"
 
 
+def take(values, key):
+    elements = values.get(key, [])
+    if not elements:
+        return "None"
+    return str(elements[0] if doubles and elements[0] % 10 == 0 else elements.pop(0))
+
+
 def reply(words):
     what = words[0]
     if what == "ping":
@@ -61,6 +69,8 @@ def reply(words):
         return "ok"
     if what == "add":
         return on_values(lambda values: values.setdefault(key, []).append(int(words[2])) or "ok")
+    if what == "take":
+        return on_values(lambda values: take(values, key))
     return json.dumps(on_values(lambda values: values.get(key, [])))
 
 

@@ -29,7 +29,7 @@ def ask(member, seconds, words):
         connections.pop(member).close()
         return {"type": "info", "error": repr(error)}
     answer = line.decode().strip()
-    if words[0] == "read":
+    if words[0] in ("read", "take"):
         return {"type": "ok", "value": None if answer == "None" else int(answer)}
     if words[0] == "members":
         return {"type": "ok", "value": json.loads(answer)}
@@ -41,7 +41,11 @@ def ask(member, seconds, words):
 def words_of(request):
     f, key, value = request["f"], request["key"], request["value"]
     if f == "read":
-        return ["members" if request["of"] == "set" else "read", key]
+        return ["read" if request["of"] == "register" else "members", key]
+    if f == "enqueue":
+        return ["add", key, value]
+    if f == "dequeue":
+        return ["take", key]
     if f == "cas":
         return ["cas", key, *value]
     return [f, key, value]
@@ -49,10 +53,11 @@ def words_of(request):
 
 if conduct == "mute":
     time.sleep(1000)
-print(json.dumps({"f": "hello", "protocol": 1, "functions": ["read", "write", "cas", "add"]}), flush=True)
+functions = ["read", "write", "cas", "add", "enqueue", "dequeue"]
+print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
 for number, line in enumerate(sys.stdin):
     request = json.loads(line)
-    if request["f"] not in ("read", "write", "cas", "add"):
+    if request["f"] not in functions:
         print(json.dumps({"id": request["id"], "type": "fail", "error": "unsupported"}), flush=True)
         continue
     if conduct == "unready" and number < 3:

@@ -94,7 +94,7 @@ fn column(op: &Op) -> Option<Column> {
     }
     match op.kind.function() {
         Function::Read | Function::Exists => Some(Column::Reads),
-        Function::Cas | Function::Append => Some(Column::Cas),
+        Function::Cas | Function::Append | Function::Dequeue => Some(Column::Cas),
         Function::Write
         | Function::Add
         | Function::Create
@@ -103,7 +103,9 @@ fn column(op: &Op) -> Option<Column> {
         | Function::Close
         | Function::Acquire
         | Function::Store
-        | Function::Release => Some(Column::Writes),
+        | Function::Release
+        | Function::Enqueue
+        | Function::Acknowledge => Some(Column::Writes),
         Function::Abandon => None,
     }
 }

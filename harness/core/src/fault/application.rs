@@ -2,12 +2,23 @@
 
 use std::fmt;
 
+/// What an application holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thing {
+    /// A lock, or a lead.
+    Lock,
+    /// An element that a queue handed out.
+    Element,
+}
+
 /// An application that holds something now, by what it said last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Holder {
     /// The number of its process. No other process of a run has it, its successors neither.
     pub application: u64,
     /// What it holds.
+    pub thing: Thing,
+    /// Of which lock or queue.
     pub key: u64,
     /// The token that it was given with it.
     pub token: u64,
@@ -15,7 +26,12 @@ pub struct Holder {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "application {}, which holds lock {} by token {}", self.application, self.key, self.token)
+        let Self { application, thing, key, token } = self;
+        let what = match thing {
+            Thing::Lock => "lock",
+            Thing::Element => "an element of queue",
+        };
+        write!(f, "application {application}, which holds {what} {key} by token {token}")
     }
 }
 

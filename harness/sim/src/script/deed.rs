@@ -67,7 +67,10 @@ impl fmt::Display for Deed {
             | Body::Abandon
             | Body::Acquire
             | Body::Store { .. }
-            | Body::Release { .. } => write!(f, "{}", op.function()),
+            | Body::Release { .. }
+            | Body::Enqueue { .. }
+            | Body::Dequeue
+            | Body::Acknowledge { .. } => write!(f, "{}", op.function()),
         }
     }
 }
@@ -158,7 +161,7 @@ impl Deed {
         place.deed(match place.kind.object() {
             Object::Register => Body::MakeRegister { value: name },
             Object::Numbers => Body::Next { name, lasts: is_persistent(name) },
-            Object::Set | Object::List | Object::Names | Object::Session | Object::Lock => {
+            Object::Set | Object::List | Object::Names | Object::Session | Object::Lock | Object::Queue => {
                 Body::Create { name }
             }
         })

@@ -42,7 +42,7 @@ fn key(object: Object, key: u64) -> String {
         Object::Register => 'r',
         Object::List => 'l',
         Object::Set => 's',
-        Object::Numbers | Object::Names | Object::Session | Object::Lock => '-',
+        Object::Numbers | Object::Names | Object::Session | Object::Lock | Object::Queue => '-',
     };
     format!("{letter}{key}")
 }
@@ -106,7 +106,10 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             | Body::Abandon
             | Body::Acquire
             | Body::Store { .. }
-            | Body::Release { .. },
+            | Body::Release { .. }
+            | Body::Enqueue { .. }
+            | Body::Dequeue
+            | Body::Acknowledge { .. },
             _,
         ) => return None,
     })
@@ -254,7 +257,10 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         | Body::Abandon
         | Body::Acquire
         | Body::Store { .. }
-        | Body::Release { .. } => return None,
+        | Body::Release { .. }
+        | Body::Enqueue { .. }
+        | Body::Dequeue
+        | Body::Acknowledge { .. } => return None,
     })
 }
 
@@ -262,9 +268,13 @@ fn read_value(object: Object, kv: &KeyValue) -> Option<Value> {
     let data = decoded(&kv.value)?;
     match object {
         Object::List => Some(Value::List(text::list(&data)?.into())),
-        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock => {
-            Some(Value::One(text::value(&data)?))
-        }
+        Object::Register
+        | Object::Set
+        | Object::Numbers
+        | Object::Names
+        | Object::Session
+        | Object::Lock
+        | Object::Queue => Some(Value::One(text::value(&data)?)),
     }
 }
 

@@ -76,6 +76,9 @@ impl System for Etcd {
             Function::Acquire | Function::Store | Function::Release => {
                 Some("the library that applications hold by does not speak to etcd".to_owned())
             }
+            Function::Enqueue | Function::Dequeue | Function::Acknowledge => {
+                Some("etcd has no queues".to_owned())
+            }
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {
                 Some("this client of etcd has no sessions".to_owned())
             }

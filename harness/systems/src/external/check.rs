@@ -127,6 +127,9 @@ fn operation(function: Function) -> Option<Op> {
         Function::Cas => (Object::Register, Body::Cas { from: OTHER, to: VALUE, basis: None }),
         Function::Add => (Object::Set, Body::Add { element: VALUE }),
         Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
+        Function::Enqueue => (Object::Queue, Body::Enqueue { element: VALUE }),
+        Function::Dequeue => (Object::Queue, Body::Dequeue),
+        Function::Acknowledge => (Object::Queue, Body::Acknowledge { element: VALUE }),
         _ => return None,
     };
     Some(Op::new(object, 1, body))
@@ -191,7 +194,7 @@ impl Talk<'_> {
             }
         };
         let said = String::from_utf8_lossy(&line).into_owned();
-        match lines::outcome(op, self.asked, &line) {
+        match lines::outcome(op, self.asked, process.functions(), &line) {
             Err(why) => self.found(tried, format!("{why}; its line: {said}"), Weight::Fault),
             Ok(outcome) => {
                 let (seen, weight) = judged(op, conduct, (outcome.kind, outcome.error.as_deref()), arrived);

@@ -59,7 +59,7 @@ impl LinesClient {
         self.asked += 1;
         let line = lines::asked(op, self.asked, &member, patience);
         let outcome = match process.converse(&line, patience + GRACE).await {
-            Ok(line) => match lines::outcome(op, self.asked, &line) {
+            Ok(line) => match lines::outcome(op, self.asked, process.functions(), &line) {
                 Ok(outcome) => {
                     self.process = Some(process);
                     outcome

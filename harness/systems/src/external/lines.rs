@@ -15,7 +15,10 @@
 //! reached, and the client is sent to another. Where a system tells how often a value has been changed,
 //! an answer may say it as `"version"`.
 //!
-//! `create`, the making of an empty set or list, is asked of a client that says it in its hello, and of no
+//! A dequeue is answered by the element, where that is taken for good, by `[element]`, where it was handed out
+//! and is to be acknowledged, or by null, where there is none.
+//!
+//! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and of no
 //! other. Keys and values are integers below 2^53. A line has 1 MiB at most.
 
 use std::sync::Arc;
@@ -52,7 +55,7 @@ pub struct Asked<'a> {
     pub id: u64,
     /// What.
     pub f: Function,
-    /// Of what: `register`, `set` or `list`.
+    /// Of what: `register`, `set`, `list` or `queue`.
     pub of: &'static str,
     /// Of which of them.
     pub key: u64,
@@ -102,7 +105,7 @@ pub fn functions(line: &[u8]) -> Result<Vec<Function>, String> {
     }
     let known = |name: &String| {
         Function::ALL.into_iter().find(|function| function.as_str() == name).ok_or_else(|| {
-            let known = "read, write, cas, add, append, create";
+            let known = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge";
             format!("it has a function {name:?} that nobody knows; those of lines are {known}")
         })
     };
@@ -132,6 +135,7 @@ const fn kind(object: Object) -> &'static str {
     match object {
         Object::Set => "set",
         Object::List => "list",
+        Object::Queue => "queue",
         Object::Register | Object::Numbers | Object::Names | Object::Session | Object::Lock => "register",
     }
 }
@@ -150,7 +154,7 @@ pub fn is_sent(op: &Op, functions: &[Function]) -> bool {
 ///
 /// # Errors
 /// The line is no answer to this request: the client's failure, never the system's.
-pub fn outcome(op: &Op, id: u64, line: &[u8]) -> Result<Outcome, String> {
+pub fn outcome(op: &Op, id: u64, functions: &[Function], line: &[u8]) -> Result<Outcome, String> {
     let answered: Answered =
         serde_json::from_slice(line).map_err(|error| format!("it is no answer: {error}"))?;
     if answered.id != id {
@@ -161,7 +165,7 @@ pub fn outcome(op: &Op, id: u64, line: &[u8]) -> Result<Outcome, String> {
         Word::Info => Outcome::lost(op, &error("the client does not know")),
         Word::Fail => failed(op, answered.error.as_deref().unwrap_or("refused")),
         Word::Ok => {
-            let told = told(op, &answered.value)?;
+            let told = told(op, functions, &answered.value)?;
             let claims = Claims { version: answered.version, ..Claims::default() };
             match told {
                 Some(value) => Outcome { claims, ..Outcome::told(value, None) },
@@ -186,10 +190,14 @@ fn failed(op: &Op, error: &str) -> Outcome {
 pub const NOT_SENT: &str = "not-sent";
 
 /// The value of a success; none for what no write of a workload can have left.
-fn told(op: &Op, value: &serde_json::Value) -> Result<Option<Value>, String> {
+fn told(op: &Op, functions: &[Function], value: &serde_json::Value) -> Result<Option<Value>, String> {
     let wrong = |wanted: &str| Err(format!("a {} answers {wanted}, and not {value}", op.function()));
-    if op.body != Body::Read {
-        return Ok(Some(op.value()));
+    match op.body {
+        Body::Read => {}
+        Body::Dequeue => {
+            return dequeued(functions, value).map_or_else(wrong, |told| Ok(Some(told)));
+        }
+        _ => return Ok(Some(op.value())),
     }
     match (op.object, value) {
         (Object::Register, serde_json::Value::Null) => Ok(None),
@@ -213,6 +221,22 @@ fn told(op: &Op, value: &serde_json::Value) -> Result<Option<Value>, String> {
     }
 }
 
+/// What a dequeue tells; else what it should have told.
+fn dequeued(functions: &[Function], value: &serde_json::Value) -> Result<Value, &'static str> {
+    let acknowledges = functions.contains(&Function::Acknowledge);
+    match value {
+        serde_json::Value::Null => Ok(Value::Null),
+        serde_json::Value::Array(_) if !acknowledges => {
+            Err("an element, as its hello does not say that it can acknowledge")
+        }
+        serde_json::Value::Array(list) => {
+            let one = list.first().filter(|_| list.len() == 1).and_then(integer);
+            one.map(|element| Value::List([element].into())).ok_or("[element] where it is handed out")
+        }
+        value => integer(value).map(Value::One).ok_or("an integer below 2^53, or null where there is none"),
+    }
+}
+
 fn integer(value: &serde_json::Value) -> Option<i64> {
     value.as_i64().filter(|value| (-LARGEST..=LARGEST).contains(value))
 }
@@ -224,7 +248,7 @@ mod tests {
     const READ: Op = Op::new(Object::Register, 3, Body::Read);
 
     fn said(op: &Op, line: &str) -> Result<Outcome, String> {
-        outcome(op, 7, line.as_bytes())
+        outcome(op, 7, &[], line.as_bytes())
     }
 
     #[test]
@@ -274,6 +298,22 @@ mod tests {
         assert_eq!(error(r#"{"id":7,"type":"fail"}"#), "refused");
         assert_eq!(error(r#"{"id":7,"type":"fail","error":"bad-version"}"#), "refused");
         assert!(error(r#"{"id":7,"type":"fail","error":"not-sent"}"#).starts_with("not-sent"));
+    }
+
+    #[test]
+    fn a_dequeue_says_whether_the_element_is_to_be_acknowledged() {
+        let dequeue = Op::new(Object::Queue, 3, Body::Dequeue);
+        let said = |functions: &[Function], value: &str| {
+            let line = format!(r#"{{"id":7,"type":"ok","value":{value}}}"#);
+            outcome(&dequeue, 7, functions, line.as_bytes()).map(|outcome| outcome.value)
+        };
+        assert_eq!(said(&[], "9"), Ok(Value::One(9)));
+        assert_eq!(said(&[], "null"), Ok(Value::Null));
+        assert_eq!(said(&[Function::Acknowledge], "[9]"), Ok(Value::List([9].into())));
+        assert!(said(&[], "[9]").expect_err("nobody could acknowledge").contains("hello"));
+        for wrong in ["[9,8]", "[]", "\"9\"", "true"] {
+            said(&[Function::Acknowledge], wrong).expect_err(wrong);
+        }
     }
 
     #[test]

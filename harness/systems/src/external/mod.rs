@@ -154,7 +154,14 @@ impl System for External {
 
     fn lacks(&self, function: Function) -> Option<String> {
         match function {
-            Function::Read | Function::Write | Function::Cas | Function::Add | Function::Append => None,
+            Function::Read
+            | Function::Write
+            | Function::Cas
+            | Function::Add
+            | Function::Append
+            | Function::Enqueue
+            | Function::Dequeue
+            | Function::Acknowledge => None,
             Function::Create | Function::Delete => Some("lines have no numbered names".to_owned()),
             Function::Acquire | Function::Store | Function::Release => {
                 Some("lines have no locks yet".to_owned())

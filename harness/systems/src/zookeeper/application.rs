@@ -3,6 +3,10 @@
 //! Before each guarded write it looks at its own clock: it writes only while it is certain that nobody else
 //! holds. The certainty must be that of the session by which it was elected. A session that took its place
 //! says nothing of the old term, so the number of the session is compared after the look.
+//!
+//! Where it works on queues it puts, claims and acknowledges instead: [`queue`].
+
+mod queue;
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +24,8 @@ use tokio::time::timeout_at;
 use workloads::op::Object;
 use workloads::{Applications, STALE_TOKEN};
 use zookeeper_mapping::path;
+
+use queue::Queues;
 
 use crate::application::{Answered, Asked, Guarded, Hello, Judged, Program, monotonic_ns, monotonic_of};
 
@@ -133,6 +139,7 @@ struct Application {
     program: Program,
     keeper: Keeper,
     candidacy: Option<Candidacy>,
+    queues: Queues,
     store: Option<BufReader<TcpStream>>,
 }
 
@@ -148,8 +155,9 @@ pub async fn run(
     let options = KeeperOptions { timeout: program.session_timeout, ..KeeperOptions::default() };
     let servers = ServerList::new(program.members.iter().map(ToString::to_string))?;
     let keeper = Keeper::start(servers, options)?;
-    let mut application = Application { program, keeper, candidacy: None, store: None };
-    say(&mut output, &Hello::of_a_holder()).await?;
+    let mut application =
+        Application { program, keeper, candidacy: None, queues: Queues::default(), store: None };
+    say(&mut output, &Hello::of(application.program.holds)).await?;
     let mut lines = BufReader::new(input).lines();
     while let Some(asked) = application.next_asked(&mut lines).await? {
         let answered = application.answer(&asked).await;
@@ -234,6 +242,13 @@ impl Application {
             (Function::Acquire, Value::Null) => self.acquire(asked.key, deadline).await,
             (Function::Store, &Value::Pair(Some(token), value)) => self.write(asked.key, token, value).await,
             (Function::Release, &Value::One(token)) => self.release(asked.key, token, deadline).await,
+            (Function::Enqueue, &Value::One(element)) => {
+                self.queues.enqueue(&self.keeper, (asked.key, element), deadline).await
+            }
+            (Function::Dequeue, Value::Null) => self.queues.dequeue(&self.keeper, asked.key, deadline).await,
+            (Function::Acknowledge, &Value::One(element)) => {
+                self.queues.acknowledge((asked.key, element), deadline).await
+            }
             _ => refused("not-understood"),
         };
         let member = self.member();
@@ -268,7 +283,7 @@ impl Application {
             Recipe::Line(self.keeper.drive(Election::with_rules(ticket, options, conduct)))
         };
         let recipe = match self.program.holds {
-            Applications::Lock => line(Wish::Write, false),
+            Applications::Lock | Applications::Queue => line(Wish::Write, false),
             Applications::Election => line(Wish::Lead, true),
             Applications::Standby => {
                 let data = format!("application {}", std::process::id());
@@ -393,6 +408,7 @@ impl Application {
                 candidacy.recipe.resign();
                 while !matches!(candidacy.recipe.next().await, News::Over) {}
             }
+            self.queues.leave().await;
             let _ = self.keeper.close().await;
         };
         let _ = tokio::time::timeout(FAREWELL, farewell).await;

@@ -143,6 +143,10 @@ impl System for ZooKeeper {
         }
     }
 
+    fn has_applications(&self) -> bool {
+        true
+    }
+
     /// Apache ZooKeeper's sync is no quorum operation (ZOOKEEPER-1675), so a read behind one may be stale.
     fn promises(&self, _: Kind) -> Promised {
         if !self.has_java() {

@@ -59,6 +59,15 @@ fn describe_other(op: &Op) -> String {
         OpKind::Release { token } => {
             format!("{} lock {key} with token {token}", verb("released", "tried to release"))
         }
+        OpKind::Enqueue { value } => {
+            format!("{} {value} to queue {key}", verb("enqueued", "tried to enqueue"))
+        }
+        OpKind::Dequeue { value: Some(value) } => format!("dequeued {value} from queue {key}"),
+        OpKind::Dequeue { value: None } if happened => format!("found queue {key} empty"),
+        OpKind::Dequeue { value: None } => format!("tried to dequeue from queue {key}"),
+        OpKind::Acknowledge { value } => {
+            format!("{} {value} of queue {key}", verb("acknowledged", "tried to acknowledge"))
+        }
         OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
     }
 }
@@ -112,7 +121,11 @@ pub(crate) fn value_of(op: &Op) -> Datum {
             Some(list) => Datum::List(list.iter().copied().map(int).collect()),
             None => value.map_or(Datum::Nil, int),
         },
-        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => int(value),
+        OpKind::Write { value }
+        | OpKind::Add { value }
+        | OpKind::Append { value }
+        | OpKind::Enqueue { value }
+        | OpKind::Acknowledge { value } => int(value),
         OpKind::Cas { from, to } => pair(from.map_or(Datum::Nil, int), to),
         OpKind::Create { name, number: Some(number) } => pair(int(name), number),
         OpKind::Create { name, number: None } | OpKind::Delete { name } => int(name),
@@ -120,9 +133,10 @@ pub(crate) fn value_of(op: &Op) -> Datum {
         OpKind::Exists { name, .. } => int(name),
         OpKind::Open { timeout_ms } => timeout_ms.map_or(Datum::Nil, int),
         OpKind::Make | OpKind::Close | OpKind::Abandon => Datum::Nil,
-        OpKind::Acquire { .. } | OpKind::Store { .. } if op.list.is_some() => {
+        OpKind::Acquire { .. } | OpKind::Store { .. } | OpKind::Dequeue { .. } if op.list.is_some() => {
             Datum::List(op.list.iter().flat_map(|list| list.iter().copied().map(int)).collect())
         }
+        OpKind::Dequeue { value } => value.map_or(Datum::Nil, int),
         OpKind::Acquire { .. } => Datum::Nil,
         OpKind::Store { token, value } => pair(int(token), value),
         OpKind::Release { token } => int(token),
@@ -148,9 +162,15 @@ pub(crate) fn call(op: &Op) -> String {
         OpKind::Open { timeout_ms: None } => "open a session".to_owned(),
         OpKind::Close => "close the session".to_owned(),
         OpKind::Abandon => "leave the session".to_owned(),
-        OpKind::Write { value } | OpKind::Add { value } | OpKind::Append { value } => {
-            format!("{} k{key} = {value}", op.kind.function())
+        OpKind::Write { value }
+        | OpKind::Add { value }
+        | OpKind::Append { value }
+        | OpKind::Enqueue { value }
+        | OpKind::Acknowledge { value } => format!("{} k{key} = {value}", op.kind.function()),
+        OpKind::Dequeue { value } if op.outcome == Outcome::Ok => {
+            format!("dequeue k{key} → {}", nothing(value))
         }
+        OpKind::Dequeue { .. } => format!("dequeue k{key}"),
         OpKind::Create { name, number: None } | OpKind::Delete { name } | OpKind::Exists { name, .. } => {
             format!("{} k{key} = {name}", op.kind.function())
         }

@@ -53,11 +53,17 @@ pub enum Function {
     Store,
     /// Give up what was acquired.
     Release,
+    /// Put a unique element at the end of a queue.
+    Enqueue,
+    /// Be handed the first element of a queue.
+    Dequeue,
+    /// Say that an element that was handed out is done, so that nobody is handed it again.
+    Acknowledge,
 }
 
 impl Function {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Read,
         Self::Write,
         Self::Cas,
@@ -72,6 +78,9 @@ impl Function {
         Self::Acquire,
         Self::Store,
         Self::Release,
+        Self::Enqueue,
+        Self::Dequeue,
+        Self::Acknowledge,
     ];
 
     /// Those of a register.
@@ -95,6 +104,9 @@ impl Function {
             Self::Acquire => "acquire",
             Self::Store => "store",
             Self::Release => "release",
+            Self::Enqueue => "enqueue",
+            Self::Dequeue => "dequeue",
+            Self::Acknowledge => "acknowledge",
         }
     }
 
@@ -114,7 +126,10 @@ impl Function {
             | Self::Close
             | Self::Acquire
             | Self::Store
-            | Self::Release => true,
+            | Self::Release
+            | Self::Enqueue
+            | Self::Dequeue
+            | Self::Acknowledge => true,
         }
     }
 }

@@ -188,6 +188,22 @@ pub enum OpKind {
         /// The token of what was given up.
         token: i64,
     },
+    /// A unique element put at the end of a queue.
+    Enqueue {
+        /// The element.
+        value: i64,
+    },
+    /// The first element of a queue handed out. Where it is claimed, the moments of the claim are in the
+    /// operation's list.
+    Dequeue {
+        /// The element, once it is known; none where there was nothing.
+        value: Option<i64>,
+    },
+    /// An element that was handed out done.
+    Acknowledge {
+        /// The element.
+        value: i64,
+    },
 }
 
 impl OpKind {
@@ -209,6 +225,9 @@ impl OpKind {
             Self::Acquire { .. } => Function::Acquire,
             Self::Store { .. } => Function::Store,
             Self::Release { .. } => Function::Release,
+            Self::Enqueue { .. } => Function::Enqueue,
+            Self::Dequeue { .. } => Function::Dequeue,
+            Self::Acknowledge { .. } => Function::Acknowledge,
         }
     }
 

@@ -132,6 +132,9 @@ fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
         (Function::Acquire, Value::Null) => OpKind::Acquire { token: None },
         (Function::Store, &Value::Pair(Some(token), value)) => OpKind::Store { token, value },
         (Function::Release, &Value::One(token)) => OpKind::Release { token },
+        (Function::Enqueue, &Value::One(value)) => OpKind::Enqueue { value },
+        (Function::Dequeue, Value::Null) => OpKind::Dequeue { value: None },
+        (Function::Acknowledge, &Value::One(value)) => OpKind::Acknowledge { value },
         (f, _) => return Err(PairError::Shape(f)),
     })
 }
@@ -168,19 +171,34 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
         {
             Ok(asked)
         }
-        (OpKind::Release { token }, &Value::One(told)) if told == token => Ok(asked),
+        (OpKind::Release { token: value }, &Value::One(told)) if told == value => Ok(asked),
+        (OpKind::Enqueue { value } | OpKind::Acknowledge { value }, &Value::One(told)) if told == value => {
+            Ok(asked)
+        }
+        (OpKind::Dequeue { .. }, Value::Null) => Ok(asked),
+        (OpKind::Dequeue { .. }, &Value::One(value)) => Ok(OpKind::Dequeue { value: Some(value) }),
+        (OpKind::Dequeue { .. }, Value::List(told)) if matches!(told.len(), HANDED_OUT | CLAIM) => {
+            Ok(OpKind::Dequeue { value: told.first().copied() })
+        }
         (asked, _) => Err(PairError::Shape(asked.function())),
     }
 }
 
 /// Numbers in the answer of an acquire: token, since, until.
 const TERM: usize = 3;
+/// Numbers in the answer of a dequeue that hands out: the element.
+const HANDED_OUT: usize = 1;
+/// Numbers in the answer of a dequeue that claims: element, token, since, until.
+const CLAIM: usize = 4;
 /// Numbers in the answer of a guarded write: token, value, looked, until, stored.
 const STORED: usize = 5;
 
 /// The elements that a read returned, or what a lock's answer told.
 fn list_of(kind: OpKind, told: &Value) -> Option<Arc<[i64]>> {
-    let lists = matches!(kind, OpKind::Read { .. } | OpKind::Acquire { .. } | OpKind::Store { .. });
+    let lists = matches!(
+        kind,
+        OpKind::Read { .. } | OpKind::Acquire { .. } | OpKind::Store { .. } | OpKind::Dequeue { .. }
+    );
     if lists { told.list() } else { None }
 }
 

@@ -1,6 +1,7 @@
 //! Every nemesis resolved on every size of ensemble, with many draws.
 
 use super::*;
+use crate::fault::application::Thing;
 use crate::fault::{Nemesis, topology};
 
 const ONE: Server = Server::new("one", "other");
@@ -405,7 +406,7 @@ fn observers_are_hit_and_counted_for_nothing() {
 #[test]
 fn the_holder_is_hit_while_no_other_fault_hits_it_and_no_member_is() {
     let (members, mut in_force) = (five(), InForce::default());
-    let holder = Holder { application: 3, key: 1, token: 77 };
+    let holder = Holder { application: 3, thing: Thing::Lock, key: 1, token: 77 };
     let kinds: Vec<Nemesis> = Nemesis::ALL.iter().copied().filter(|kind| kind.hits_applications()).collect();
     assert_eq!(kinds.len(), 4);
     for hit in [false, true] {

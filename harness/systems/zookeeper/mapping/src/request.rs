@@ -2,7 +2,8 @@
 //!
 //! A register is a node whose data is its value, a list one whose data is the list, and both are compared by
 //! their version. A set is a node whose children are named by the elements. Numbers are sequential children;
-//! names are ephemeral ones. A lock's children are who stands in its line. Whatever is read as it is now is
+//! names are ephemeral ones. A lock's children are who stands in its line. A queue's items are children of its
+//! child `items`, where the recipe of queues has them. Whatever is read as it is now is
 //! read behind a sync on the same connection.
 
 use bytes::Bytes;
@@ -22,6 +23,7 @@ pub fn letter(object: Object) -> char {
         Object::Numbers => 'q',
         Object::Names => 'e',
         Object::Lock => 'k',
+        Object::Queue => 'u',
         Object::Session => '-',
     }
 }
@@ -36,7 +38,9 @@ pub fn path(object: Object, key: u64) -> String {
 pub(crate) fn is_in_data(object: Object) -> bool {
     match object {
         Object::Register | Object::List => true,
-        Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock => false,
+        Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock | Object::Queue => {
+            false
+        }
     }
 }
 
@@ -56,6 +60,7 @@ pub fn request(op: &Op) -> Action {
         Body::MakeRegister { value } => create(path, of_value(*value), CreateMode::Persistent),
         Body::MakePlace => create(path, Bytes::new(), CreateMode::Persistent),
         Body::Read if is_in_data(op.object) => Action::SyncRead { path },
+        Body::Read if op.object == Object::Queue => Action::SyncChildren { path: format!("{path}/items") },
         Body::Read => Action::SyncChildren { path },
         Body::Write { value } => Action::Write { path, data: of_value(*value) },
         Body::Cas { to, basis, .. } => {
@@ -77,6 +82,12 @@ pub fn request(op: &Op) -> Action {
         Body::Exists { name } => Action::SyncExists { path: child(*name) },
         Body::Open | Body::Close => Action::Close,
         // An application does these, by many requests.
-        Body::Abandon | Body::Acquire | Body::Store { .. } | Body::Release { .. } => Action::Abandon,
+        Body::Abandon
+        | Body::Acquire
+        | Body::Store { .. }
+        | Body::Release { .. }
+        | Body::Enqueue { .. }
+        | Body::Dequeue
+        | Body::Acknowledge { .. } => Action::Abandon,
     }
 }

@@ -8,9 +8,13 @@ use workloads::text;
 pub(crate) fn read_data(object: Object, data: Option<&[u8]>) -> Option<Value> {
     match object {
         Object::List => Some(Value::List(text::list(data.unwrap_or_default())?.into())),
-        Object::Register | Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock => {
-            Some(Value::One(text::value(data?)?))
-        }
+        Object::Register
+        | Object::Set
+        | Object::Numbers
+        | Object::Names
+        | Object::Session
+        | Object::Lock
+        | Object::Queue => Some(Value::One(text::value(data?)?)),
     }
 }
 
@@ -32,10 +36,21 @@ pub(crate) fn number_behind(digits: &str) -> Option<i64> {
 pub(crate) fn read_name(object: Object, name: &str) -> Option<i64> {
     match object {
         Object::Numbers | Object::Lock => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
+        Object::Queue => element_of(name),
         Object::Set | Object::Names | Object::Register | Object::List | Object::Session => {
             text::value(name.strip_prefix(NAME_LETTER)?.as_bytes())
         }
     }
+}
+
+/// Digits of the guid with which an item's name begins in the recipe of queues.
+const GUID_DIGITS: usize = 32;
+
+/// The element that an item of a queue is: its guid, as producers of the bench choose theirs.
+fn element_of(name: &str) -> Option<i64> {
+    let digits =
+        name.get(..GUID_DIGITS).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    i64::from_str_radix(digits, 16).ok()
 }
 
 /// What Hadoop's elector leaves behind of whoever was active and did not leave in order. It holds nothing.
@@ -66,6 +81,11 @@ mod tests {
         assert_eq!(read_name(Object::Numbers, "n5-0000000042"), Some(42));
         for name in ["n5-42", "00000000x2", "", "é000000000"] {
             assert_eq!(read_name(Object::Numbers, name), None, "{name}");
+        }
+        let item = format!("{:032x}-n_0000000007", 42);
+        assert_eq!(read_name(Object::Queue, &item), Some(42));
+        for name in ["", "2a-n_0000000007", &"f".repeat(42), &format!("+{item}")] {
+            assert_eq!(read_name(Object::Queue, name), None, "{name}");
         }
     }
 }

@@ -1,0 +1,212 @@
+//! An application's part in queues: it puts elements, claims what others put, and acknowledges.
+//!
+//! An element is an item whose guid is the element's number, so that whoever lists the items knows what is
+//! not done. A producer counts its guids up from the first one, and a process makes its elements one after
+//! the other: so one producer puts many, and another one takes its place where a number was left out.
+//!
+//! A claim is told only if its session is the one of the beginning. So whoever is told an element has had no
+//! other one since it asked; and whoever is told that there is none has had none when it is told.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bytestring::ByteString;
+use checker::history::{EventKind, Value};
+use node_client::{Keeper, Running};
+use node_recipes::names::Guid;
+use node_recipes::queue::{self, Consumer, ConsumerCall, ConsumerTold, Producer, ProducerCall, ProducerTold};
+use node_wire::ids::SessionId;
+use tokio::time::timeout_at;
+use workloads::op::Object;
+use workloads::text;
+use zookeeper_mapping::path;
+
+use super::{FAREWELL, Outcome, moment, now_or_never, number, refused, session_of, told};
+use crate::application::{monotonic_ns, monotonic_of};
+
+/// Nobody knows what came of it.
+fn in_doubt(why: &str) -> Outcome {
+    Err((EventKind::Info, why.to_owned()))
+}
+
+/// Whoever puts, and what it puts next.
+struct Puts {
+    producer: Running<Producer>,
+    /// The number of the put, as the producer counts.
+    number: u64,
+    /// The element that its guid stands for.
+    next: i64,
+}
+
+/// What is claimed.
+struct Claim {
+    element: i64,
+    name: ByteString,
+}
+
+/// One queue.
+#[derive(Default)]
+struct Place {
+    /// Its znodes are there.
+    is_made: bool,
+    puts: Option<Puts>,
+    consumer: Option<Running<Consumer>>,
+    claim: Option<Claim>,
+}
+
+/// The queues of an application.
+#[derive(Default)]
+pub(super) struct Queues(BTreeMap<u64, Place>);
+
+impl Queues {
+    /// The queue, with its znodes.
+    async fn place(&mut self, keeper: &Keeper, key: u64, deadline: Instant) -> Option<&mut Place> {
+        let place = self.0.entry(key).or_default();
+        if !place.is_made {
+            for request in queue::set_up(&path(Object::Queue, key)) {
+                // That it is there already is as good.
+                let made = timeout_at(deadline.into(), keeper.call(request)).await.ok()?;
+                if made.is_err_and(|error| !error.is_definite()) {
+                    return None;
+                }
+            }
+            place.is_made = true;
+        }
+        Some(place)
+    }
+
+    /// Puts an element.
+    pub(super) async fn enqueue(
+        &mut self,
+        keeper: &Keeper,
+        (key, element): (u64, i64),
+        deadline: Instant,
+    ) -> Outcome {
+        let Some(place) = self.place(keeper, key, deadline).await else { return refused("no-queue") };
+        let puts = match place.puts.take().filter(|puts| puts.next == element) {
+            Some(puts) => puts,
+            None => {
+                let guid = Guid(u128::from(element.unsigned_abs()));
+                let producer = keeper.drive(Producer::new(path(Object::Queue, key), guid));
+                Puts { producer, number: 0, next: element }
+            }
+        };
+        let mut puts = puts;
+        puts.producer.call(ProducerCall::Put(text::of_value(element).into()));
+        loop {
+            // Dropped, it leaves. What it may have sent is in doubt then.
+            let Ok(heard) = timeout_at(deadline.into(), puts.producer.next()).await else {
+                return in_doubt("not-in-time");
+            };
+            let outcome = match heard {
+                Some(ProducerTold::Put(at)) if at == puts.number => told(Value::One(element)),
+                Some(ProducerTold::InDoubt(at)) if at == puts.number => in_doubt("in-doubt"),
+                Some(ProducerTold::NotPut(at)) if at == puts.number => refused("not-put"),
+                Some(ProducerTold::Over(_)) | None => return in_doubt("left"),
+                Some(_) => continue,
+            };
+            (puts.number, puts.next) = (puts.number + 1, element + 1);
+            place.puts = Some(puts);
+            return outcome;
+        }
+    }
+
+    /// Claims the first element that nobody has.
+    pub(super) async fn dequeue(&mut self, keeper: &Keeper, key: u64, deadline: Instant) -> Outcome {
+        let Some(place) = self.place(keeper, key, deadline).await else { return refused("no-queue") };
+        let Some(session) = session_of(keeper) else { return refused("no-session") };
+        let base = path(Object::Queue, key);
+        let mut consumer = place.consumer.take().unwrap_or_else(|| keeper.drive(Consumer::new(base)));
+        place.claim = None;
+        consumer.call(ConsumerCall::Claim);
+        loop {
+            match timeout_at(deadline.into(), consumer.next()).await {
+                Ok(Some(ConsumerTold::Item { name, data, token })) => {
+                    let known = certain(keeper, session).zip(text::value(&data));
+                    let Some(((since, until), element)) = known else {
+                        return give_back(consumer, "uncertain").await;
+                    };
+                    place.consumer = Some(consumer);
+                    place.claim = Some(Claim { element, name });
+                    let claim = [element, number(token), moment(since), moment(until)];
+                    return told(Value::List(claim.into()));
+                }
+                Ok(Some(ConsumerTold::Over(_)) | None) => return refused("left"),
+                // Of a claim before this one.
+                Ok(Some(_)) => {}
+                Err(_) => return give_back(consumer, "not-in-time").await,
+            }
+        }
+    }
+
+    /// Says that what it has is done.
+    pub(super) async fn acknowledge(&mut self, (key, element): (u64, i64), deadline: Instant) -> Outcome {
+        let Some(place) = self.0.get_mut(&key) else { return refused("not-holder") };
+        let claim = place.claim.take().filter(|claim| claim.element == element);
+        let (Some(claim), Some(mut consumer)) = (claim, place.consumer.take()) else {
+            return refused("not-holder");
+        };
+        // Whoever drives the recipe goes first: it may know that the claim is over.
+        tokio::task::yield_now().await;
+        while let Some(heard) = now_or_never(consumer.next()) {
+            match heard {
+                Some(ConsumerTold::ClaimOver { .. }) => {
+                    place.consumer = Some(consumer);
+                    return refused("not-holder");
+                }
+                Some(ConsumerTold::Over(_)) | None => return refused("left"),
+                Some(_) => {}
+            }
+        }
+        consumer.call(ConsumerCall::Acknowledge);
+        loop {
+            match timeout_at(deadline.into(), consumer.next()).await {
+                Ok(Some(ConsumerTold::Acknowledged(name))) if name == claim.name => {
+                    place.consumer = Some(consumer);
+                    return told(Value::One(element));
+                }
+                // It may have been done before.
+                Ok(Some(ConsumerTold::ClaimOver { .. })) => {
+                    place.consumer = Some(consumer);
+                    return in_doubt("claim-over");
+                }
+                Ok(Some(ConsumerTold::Over(_)) | None) => return in_doubt("left"),
+                Ok(Some(_)) => {}
+                Err(_) => return in_doubt("not-in-time"),
+            }
+        }
+    }
+
+    /// Leaves nothing behind, as far as that can be had.
+    pub(super) async fn leave(self) {
+        for place in self.0.into_values() {
+            if let Some(mut consumer) = place.consumer {
+                consumer.call(ConsumerCall::Leave);
+                while !matches!(consumer.next().await, Some(ConsumerTold::Over(_)) | None) {}
+            }
+            if let Some(Puts { mut producer, .. }) = place.puts {
+                producer.call(ProducerCall::Leave);
+                while !matches!(producer.next().await, Some(ProducerTold::Over(_)) | None) {}
+            }
+        }
+    }
+}
+
+/// Since when and until when a claim by this session is certain; none where it may be over.
+fn certain(keeper: &Keeper, session: SessionId) -> Option<(u64, u64)> {
+    let now = monotonic_ns();
+    let until = keeper.certain_until().map(monotonic_of)?;
+    // Asked behind the look: one that is the same now was so then.
+    (session_of(keeper) == Some(session) && now < until).then_some((now, until))
+}
+
+/// Gives back what it may have claimed. Then it certainly has nothing, or nobody knows.
+async fn give_back(mut consumer: Running<Consumer>, why: &str) -> Outcome {
+    consumer.call(ConsumerCall::Leave);
+    let over = async { while !matches!(consumer.next().await, Some(ConsumerTold::Over(_)) | None) {} };
+    let deadline = Instant::now() + FAREWELL.min(Duration::from_secs(1));
+    match timeout_at(deadline.into(), over).await {
+        Ok(()) => refused(why),
+        Err(_) => in_doubt(why),
+    }
+}

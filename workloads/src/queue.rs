@@ -1,0 +1,169 @@
+//! The workload `queue`: unique elements put into queues, handed out, and done.
+//!
+//! A client puts an element at the end of a queue, or is handed the first one. There are two kinds of queues,
+//! and the answer to a dequeue tells which:
+//!
+//! - It takes the element for good: the answer is the element.
+//! - It hands the element out, until the client acknowledges that it is done: the answer is a list that
+//!   begins with the element. What was handed out and not acknowledged may be handed out again. Where a claim
+//!   tells more, the list goes on with its token, and with the moments since when and until when its holder
+//!   is certain that nobody else has the element.
+//!
+//! A last read shows what is not done, whether it was handed out or not. What must be true, for each queue:
+//!
+//! - **`queue`**: what is handed out was put there, once it was done or taken it is not handed out again, and
+//!   elements come out in the order in which they were put. Of two that are put one after the other the later
+//!   one may be handed out first only if somebody may have had the earlier one then, whose dequeue has no
+//!   answer that tells.
+//! - **`exclusion`**: of two claims of an element the later one has the larger token, and no two overlap, as
+//!   far as each holder was certain.
+//! - **`durability`**: what was acknowledged to be put is there at the end, or was done, or may have been.
+//!
+//! That a dequeue is answered by nothing accuses nobody: somebody else may have been about to take what was
+//! there. (Jepsen's `total-queue` counts what is lost, invented and doubled, too, and knows no order and no
+//! claims.)
+
+mod check;
+mod claims;
+mod order;
+
+use std::collections::BTreeMap;
+
+use checker::history::{EventKind, Function, Value};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use crate::op::{Body, Object, Op};
+use crate::outcome::Outcome;
+use crate::workload::{Applications, Definition, Generator, as_agreed};
+
+pub(crate) const WORKLOAD: Definition = Definition {
+    name: "queue",
+    summary: "elements put into queues, handed out, done: none is lost, doubled or out of its order",
+    object: Object::Queue,
+    functions: &[Function::Enqueue, Function::Dequeue, Function::Acknowledge],
+    dispensable: &[Function::Acknowledge],
+    marks: &[Function::Enqueue],
+    generator: |params, rng| Box::new(Queues::new(params.keys, rng)),
+    records_sessions: false,
+    sessions_expire: true,
+    goes_along: false,
+    applications: Some(Applications::Queue),
+    is_settled: as_agreed,
+    promises: &[check::queue, check::exclusion],
+    durability: Some(check::durable),
+};
+
+/// Elements of one process; those of the next one begin behind them.
+const ELEMENTS_OF_A_PROCESS: i64 = 1 << 24;
+
+/// With fewer elements in a queue one is put; with more one is asked for.
+const FEWEST: i64 = 4;
+const MOST: i64 = 40;
+
+/// What a process was handed and is to acknowledge.
+#[derive(Clone, Copy, Debug)]
+struct Handed {
+    key: u64,
+    element: i64,
+}
+
+/// The generator.
+#[derive(Clone, Debug)]
+struct Queues {
+    rng: ChaCha8Rng,
+    keys: u64,
+    /// How many elements each process has made.
+    made: BTreeMap<u64, i64>,
+    handed: BTreeMap<u64, Handed>,
+    /// How many elements there are at least to be done, as far as answers tell.
+    waiting: BTreeMap<u64, i64>,
+}
+
+impl Queues {
+    fn new(keys: u64, rng: ChaCha8Rng) -> Self {
+        Self { rng, keys, made: BTreeMap::new(), handed: BTreeMap::new(), waiting: BTreeMap::new() }
+    }
+
+    fn any(&mut self) -> u64 {
+        self.rng.random_range(0..self.keys)
+    }
+
+    /// An element that nobody else makes.
+    fn element(&mut self, process: u64) -> i64 {
+        let made = self.made.entry(process).or_default();
+        *made += 1;
+        let first = i64::try_from(process).unwrap_or(i64::MAX).saturating_mul(ELEMENTS_OF_A_PROCESS);
+        first.saturating_add(*made)
+    }
+
+    fn wait(&mut self, key: u64, more: i64) {
+        *self.waiting.entry(key).or_default() += more;
+    }
+}
+
+impl Generator for Queues {
+    fn setup(&mut self) -> Vec<Op> {
+        (0..self.keys).map(|key| queue(key, Body::MakePlace)).collect()
+    }
+
+    fn next_op(&mut self, process: u64) -> Op {
+        if let Some(Handed { key, element }) = self.handed.get(&process).copied() {
+            return queue(key, Body::Acknowledge { element });
+        }
+        let key = self.any();
+        let waiting = self.waiting.get(&key).copied().unwrap_or_default();
+        let puts = waiting < FEWEST || waiting < MOST && self.rng.random_bool(0.5);
+        if puts {
+            let element = self.element(process);
+            return queue(key, Body::Enqueue { element });
+        }
+        queue(key, Body::Dequeue)
+    }
+
+    fn next_read(&mut self) -> Op {
+        let key = self.any();
+        queue(key, Body::Read)
+    }
+
+    /// What was handed out is to be acknowledged, until that has an end or the process has none.
+    fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
+        let key = op.key;
+        match (&op.body, outcome.kind, &outcome.value) {
+            (Body::Enqueue { .. }, EventKind::Ok, _) => self.wait(key, 1),
+            (Body::Dequeue, EventKind::Ok, Value::One(_)) => self.wait(key, -1),
+            (Body::Dequeue, EventKind::Ok, Value::List(told)) => {
+                let Some(&element) = told.first() else { return };
+                self.handed.insert(process, Handed { key, element });
+            }
+            // There is less than was thought.
+            (Body::Dequeue, EventKind::Ok | EventKind::Fail, _) => {
+                self.waiting.insert(key, 0);
+            }
+            (Body::Acknowledge { .. }, EventKind::Ok, _) => {
+                self.handed.remove(&process);
+                self.wait(key, -1);
+            }
+            (Body::Acknowledge { .. }, EventKind::Fail, _) if outcome.refusal.is_some() => {
+                self.handed.remove(&process);
+            }
+            _ => {}
+        }
+        if outcome.retires() {
+            self.handed.remove(&process);
+            self.made.remove(&process);
+        }
+    }
+
+    /// What is not done in each queue.
+    fn final_reads(&self) -> Vec<Op> {
+        (0..self.keys).map(|key| queue(key, Body::Read)).collect()
+    }
+}
+
+fn queue(key: u64, body: Body) -> Op {
+    Op::new(Object::Queue, key, body)
+}
+
+#[cfg(test)]
+mod tests;
