@@ -1,7 +1,9 @@
 """A client of NATS JetStream that speaks lines: one request, one answer, nothing tried again.
 
 Sets and lists are subjects of one stream with three replicas: an element is a message, and its place in the
-list is its place in the stream. A register is the last message of its subject.
+list is its place in the stream. A register is the last message of its subject. Queues are subjects of a
+stream of their own, which drops what is acknowledged (a work queue); each has one consumer, which hands its
+messages out to whoever asks.
 
 What matters is the word that ends each operation:
   ok    the stream's leader acknowledged it, which it does when a quorum has it.
@@ -16,10 +18,15 @@ import socket
 import sys
 import time
 
-STREAM = "H"
-SETTINGS = {"name": STREAM, "subjects": ["set.>", "list.>", "register.>"], "num_replicas": 3, "storage": "file"}
+STREAM, QUEUES = "H", "Q"
+STREAMS = {
+    STREAM: {"subjects": ["set.>", "list.>", "register.>"]},
+    QUEUES: {"subjects": ["queue.>"], "retention": "workqueue"},
+}
 # The number of JetStream's error: the last message of the subject was another one.
 WRONG_LAST_SEQUENCE = 10071
+# What is handed out and not acknowledged within this is handed out again.
+ACK_WAIT_NS = 2_000_000_000
 
 
 class NotSent(Exception):
@@ -52,7 +59,9 @@ class Connection:
         except (OSError, EOFError) as error:
             raise NotSent from error
         self.asked = 0
-        self.has_stream = False
+        self.has = set()
+        # Where what was handed out is acknowledged, by queue and element.
+        self.handed_out = {}
 
     def line(self):
         line = self.file.readline()
@@ -82,45 +91,74 @@ class Connection:
                 body = self.file.read(int(words[-1]) + 2)
                 if len(body) != int(words[-1]) + 2:
                     raise EOFError
-                if words[1] != inbox:
+                # A message that a consumer hands out has its own subject, and says where it is acknowledged.
+                self.reply_to = words[3] if len(words) == (5 if words[0] == b"MSG" else 6) else b""
+                if words[1] != inbox and not self.reply_to.startswith(b"$JS.ACK."):
                     continue
                 if words[0] == b"MSG":
                     return body[:-2]
                 if body.startswith(b"NATS/1.0 503"):
                     # Nobody listens to that subject: the request went nowhere.
                     raise Refused("no responders")
+                if body.startswith(b"NATS/1.0 404") or body.startswith(b"NATS/1.0 408"):
+                    return None
+                if body.startswith(b"NATS/1.0 409"):
+                    raise Refused(body.split(b"\r\n")[0].decode())
                 return body[int(words[-2]) : -2]
             elif words[0] == b"-ERR":
                 raise EOFError
 
     def api(self, until, what, request):
-        return json.loads(self.ask(until, f"$JS.API.{what}.{STREAM}", json.dumps(request).encode()))
+        return json.loads(self.ask(until, f"$JS.API.{what}", json.dumps(request).encode()))
 
-    def makes_the_stream(self, until):
+    def makes(self, until, what, settings):
         """Made by whoever comes first; to make the same again does nothing."""
-        if self.has_stream:
+        if what in self.has:
             return
         try:
-            answer = self.api(until, "STREAM.CREATE", SETTINGS)
+            answer = self.api(until, what, settings)
         except (OSError, EOFError) as error:
             # The operation itself has not begun.
             raise NotSent from error
         if "error" in answer:
-            raise Refused(f"no stream yet: {answer['error'].get('description')}")
-        self.has_stream = True
+            raise Refused(f"not there yet: {answer['error'].get('description')}")
+        self.has.add(what)
+
+    def makes_the_stream(self, until, of):
+        stream = QUEUES if of == "queue" else STREAM
+        settings = {"name": stream, "num_replicas": 3, "storage": "file", **STREAMS[stream]}
+        self.makes(until, f"STREAM.CREATE.{stream}", settings)
+
+    def makes_the_consumer(self, until, key):
+        config = {"durable_name": f"c{key}", "filter_subject": f"queue.{key}", "ack_policy": "explicit"}
+        config["ack_wait"] = ACK_WAIT_NS
+        request = {"stream_name": QUEUES, "config": config}
+        self.makes(until, f"CONSUMER.DURABLE.CREATE.{QUEUES}.c{key}", request)
 
     def publish(self, until, subject, value, headers=b""):
         answer = json.loads(self.ask(until, subject, str(value).encode(), headers))
         error = answer.get("error")
-        if error is None and answer.get("stream") == STREAM:
+        if error is None and answer.get("stream") in STREAMS:
             return
         if error and error.get("err_code") == WRONG_LAST_SEQUENCE:
             raise Refused("somebody was faster")
         raise Unknown(str(error or answer))
 
-    def message(self, until, which):
+    def next_of(self, until, key):
+        """The first message that nobody has; none where there is none."""
+        request = json.dumps({"batch": 1, "no_wait": True}).encode()
+        data = self.ask(until, f"$JS.API.CONSUMER.MSG.NEXT.{QUEUES}.c{key}", request)
+        if data is None:
+            return None
+        if not self.reply_to:
+            raise Unknown(data.decode())
+        element = int(data)
+        self.handed_out[key, element] = self.reply_to
+        return element
+
+    def message(self, until, which, stream=STREAM):
         """A message with its place; none where there is none."""
-        answer = self.api(until, "STREAM.MSG.GET", which)
+        answer = self.api(until, f"STREAM.MSG.GET.{stream}", which)
         error = answer.get("error")
         if error is None:
             message = answer["message"]
@@ -135,25 +173,36 @@ class Connection:
 
 
 def read(connection, until, of, key):
-    subject = f"{of}.{key}"
+    subject, stream = f"{of}.{key}", QUEUES if of == "queue" else STREAM
     if of == "register":
         return connection.message(until, {"last_by_subj": subject})[0]
     values, place = [], 0
     while True:
-        value, place = connection.message(until, {"seq": place + 1, "next_by_subj": subject})
+        value, place = connection.message(until, {"seq": place + 1, "next_by_subj": subject}, stream)
         if value is None:
             return values
         values.append(value)
 
 
 def perform(connection, until, request):
-    connection.makes_the_stream(until)
     f, of, key, value = request["f"], request["of"], request["key"], request["value"]
+    connection.makes_the_stream(until, of)
     subject = f"{of}.{key}"
     if f == "read":
         return {"type": "ok", "value": read(connection, until, of, key)}
-    if f in ("write", "add", "append"):
+    if f in ("write", "add", "append", "enqueue"):
         connection.publish(until, subject, value)
+    elif f == "dequeue":
+        connection.makes_the_consumer(until, key)
+        element = connection.next_of(until, key)
+        # In a list: it is to be acknowledged, and may be handed out again until it is.
+        return {"type": "ok", "value": None if element is None else [element]}
+    elif f == "acknowledge":
+        where = connection.handed_out.pop((key, value), None)
+        if where is None:
+            return {"type": "fail", "error": "not handed out on this connection"}
+        # With a subject for the answer the server says when it has the acknowledgement.
+        connection.ask(until, where.decode(), b"+ACK")
     elif f == "cas":
         # The server compares places and not values. What was read may be old, so it is no observation.
         found, place = connection.message(until, {"last_by_subj": subject})
@@ -187,7 +236,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append"]
+    functions = ["read", "write", "cas", "add", "append", "enqueue", "dequeue", "acknowledge"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config::Pull;
+
 pub use checking::{CheckArgs, ConfirmArgs};
 pub use client::{ClientArgs, ClientCheckArgs, ClientCommand};
 pub use night::{CompareArgs, InitArgs, MergeArgs, NightArgs, ShrinkArgs};
@@ -217,6 +219,9 @@ pub struct BroughtArgs {
     /// Publish the members' client ports on this address of the Docker engine's machine
     #[arg(long, value_name = "ADDRESS")]
     pub publish: Option<std::net::IpAddr>,
+    /// Which images the Docker engine pulls
+    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
+    pub pull: Pull,
     /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's
     /// package is]
     #[arg(long, value_name = "CLASSPATH")]

@@ -49,6 +49,7 @@ impl RunOptions {
                 image: args.brought.image.clone(),
                 image_command: args.brought.image_command.clone(),
                 publish: args.brought.publish,
+                pull: args.brought.pull,
             },
             system,
             zookeeper: args.brought.zookeeper.clone(),

@@ -24,6 +24,7 @@ use super::replay;
 use super::run::make;
 use super::screen::print;
 use crate::cli::{BroughtArgs, Format, ReplayArgs, ShrinkArgs};
+use crate::config::Pull;
 use crate::exit::{Exit, Failure};
 use crate::num::narrow;
 use crate::progress::Progress;
@@ -255,6 +256,9 @@ fn brought(brought: &BroughtArgs) -> Vec<String> {
     brought.image.iter().for_each(|value| flag("image", value));
     brought.image_command.iter().for_each(|value| flag("image-command", value));
     brought.publish.iter().for_each(|value| flag("publish", &value.to_string()));
+    if brought.pull == Pull::Missing {
+        flag("pull", "missing");
+    }
     brought.zookeeper.iter().for_each(|value| flag("zookeeper", value));
     words
 }

@@ -77,6 +77,18 @@ pub struct Containers {
     pub image_command: Vec<String>,
     /// Where client ports are published; none leaves it to what the engine needs.
     pub publish: Option<std::net::IpAddr>,
+    /// Which images are pulled.
+    pub pull: Pull,
+}
+
+/// Which images are pulled. (Compose's words.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Pull {
+    /// None: one that the engine does not have is refused
+    #[default]
+    Never,
+    /// Those that the engine does not have
+    Missing,
 }
 
 impl Containers {
@@ -426,7 +438,7 @@ impl RunOptions {
         let Containers { image, image_command, .. } = &self.containers;
         if self.containers.any() && matches!(self.cluster.kind, ClusterKind::Process | ClusterKind::Sim) {
             return Err(Failure::usage(
-                "--image, --image-command and --publish are for members in containers: write --cluster \
+                "--image, --image-command, --publish and --pull are for members in containers: write --cluster \
                     docker",
             ));
         }
@@ -635,7 +647,7 @@ impl RunOptions {
         if self.cluster.reason == ASKED_FOR {
             flag("cluster", self.cluster.kind.name().to_owned(), "auto");
         }
-        let Containers { image, image_command, publish } = &self.containers;
+        let Containers { image, image_command, publish, pull } = &self.containers;
         flag("system", self.system.name(), "node");
         flag("zookeeper", self.zookeeper.clone().unwrap_or_default(), "");
         flag("tick", span::show(self.tick), &span::show(TICK));
@@ -644,6 +656,8 @@ impl RunOptions {
             flag("image-command", word.clone(), "");
         }
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
+        let pulls = if *pull == Pull::Missing { "missing" } else { "" };
+        flag("pull", pulls.to_owned(), "");
         let workload = if self.workload.has_clients() { self.workload } else { Kind::default() };
         flag("workload", workload.name().to_owned(), Kind::default().name());
         flag("promise", self.promise.map(|promise| promise.name().to_owned()).unwrap_or_default(), "");

@@ -204,7 +204,7 @@ fn hook(program: &str, arguments: &[String], body: &[u8]) -> anyhow::Result<()> 
 /// The flags of a case that a replay takes from the command line alone.
 fn brought(case: &Case) -> Vec<String> {
     let mut words = Vec::new();
-    let brought = ["image", "image-command", "publish", "zookeeper"];
+    let brought = ["image", "image-command", "publish", "pull", "zookeeper"];
     for (name, value) in case.flags.iter().filter(|(name, _)| brought.contains(&name.as_str())) {
         words.extend([format!("--{name}"), value.clone()]);
     }

@@ -185,9 +185,13 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
         }
         #[cfg(feature = "docker")]
         Site::Docker(engine) => {
-            use crate::cluster::docker::{DockerCluster, DockerSettings};
-            use crate::config::Containers;
-            let Containers { image, image_command, publish } = prepared.options.containers.clone();
+            use crate::cluster::docker::{self, DockerCluster, DockerSettings};
+            use crate::config::{Containers, Pull};
+            let Containers { image, image_command, publish, pull } = prepared.options.containers.clone();
+            if let (Pull::Missing, Some(contained)) = (pull, prepared.options.system.contained()) {
+                let say = |line: &str| prepared.progress.say(line);
+                docker::pull::missing(&engine, image.as_deref(), contained, say).await?;
+            }
             let docker = DockerSettings { image, image_command, publish };
             Ok(Arc::new(DockerCluster::create(settings(prepared), docker, engine, clock).await?))
         }

@@ -4,6 +4,7 @@ mod etcd;
 mod image;
 mod nats;
 mod redis;
+mod registry;
 mod zookeeper;
 
 use std::path::Path;

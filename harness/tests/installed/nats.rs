@@ -6,8 +6,11 @@ use std::process::Command;
 use super::image::{Image, which};
 use super::{MACHINE, check, json, text};
 
-/// A run under one fault, whose end is waited for.
-fn by_the_files(image: &str, system: &[&str]) {
+/// Messages that stay.
+const SET: (&str, &[&str]) = ("set", &["durability", "convergence", "session-order"]);
+
+/// A run under one fault, whose end is waited for; these checks must find nothing.
+fn by_the_files(image: &str, system: &[&str], (workload, sound): (&str, &[&str])) {
     let folder = tempfile::tempdir().expect("a folder");
     let harness = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
@@ -17,12 +20,13 @@ fn by_the_files(image: &str, system: &[&str]) {
     assert_eq!(harness(&["init", "nats"]).status.code(), Some(0));
     let tried = harness(&["client", "check", "--system", "nats.toml", "--greeting", "INFO {}\\r\\n"]);
     assert_eq!(tried.status.code(), Some(0), "{}", text(&tried));
-    let faults = ["--workload", "set", "--nemesis", "kill-one", "--interval", "12s", "--time-limit", "16s"];
+    let faults =
+        ["--workload", workload, "--nemesis", "kill-one", "--interval", "12s", "--time-limit", "16s"];
     let output = harness(&[&["run", "--rate", "100"], system, &faults].concat());
     // A machine too busy to show anything is no violation; what was shown must hold.
     assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
     let results = json(folder.path(), "results.json");
-    for name in ["durability", "convergence", "session-order"] {
+    for name in sound {
         assert_eq!(check(&results, name)["verdict"], "valid", "{name}: {}", text(&output));
     }
     assert_eq!(results["faults"]["verified"], 1, "{}", text(&output));
@@ -35,7 +39,9 @@ fn nats_keeps_what_it_acknowledged_as_processes() {
         return;
     }
     let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    by_the_files("", &["--system", "./nats.toml", "--nodes", "3"]);
+    let system = ["--system", "./nats.toml", "--nodes", "3"];
+    by_the_files("", &system, SET);
+    by_the_files("", &system, ("queue", &["queue", "durability", "convergence"]));
 }
 
 #[test]
@@ -43,5 +49,5 @@ fn nats_keeps_what_it_acknowledged_in_containers() {
     let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let program = [("nats-server", &["nats-server"][..])];
     let Some(image) = Image::made("harness-test/nats:installed", &program) else { return };
-    by_the_files(image.0, &["--system", "./compose.yaml"]);
+    by_the_files(image.0, &["--system", "./compose.yaml"], SET);
 }

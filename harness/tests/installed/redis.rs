@@ -12,13 +12,13 @@ const FAULT: [&str; 8] =
     ["--workload", "set", "--nemesis", "partition-leader", "--time-limit", "35s", "--rate", "300"];
 
 /// An image with Redis and a shell.
-fn image() -> Option<Image> {
+pub(crate) fn image() -> Option<Image> {
     let programs =
         [("redis-server", &["redis-server", "redis-sentinel"][..]), ("sh", &["sh"]), ("mkdir", &["mkdir"])];
     Image::made("harness-test/redis:installed", &programs)
 }
 
-fn harness(folder: &Path, image: &str, arguments: &[&str]) -> Output {
+pub(crate) fn harness(folder: &Path, image: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_harness"))
         .args(arguments)
         .current_dir(folder)
@@ -28,7 +28,7 @@ fn harness(folder: &Path, image: &str, arguments: &[&str]) -> Output {
 }
 
 /// A folder with the files.
-fn begun() -> tempfile::TempDir {
+pub(crate) fn begun() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let written = harness(folder.path(), "", &["init", "redis"]);
     assert_eq!(written.status.code(), Some(0), "{}", text(&written));

@@ -51,7 +51,8 @@ impl<'a> Told<'a> {
             let OpKind::Enqueue { value } = op.kind else { continue };
             let element = Element { put: op, handed: Vec::new(), done: None, may_be_done: false };
             if let Some(before) = told.elements.insert(value, element) {
-                let sentence = format!("{} and {}: an element is put once", describe(before.put), describe(op));
+                let sentence =
+                    format!("{} and {}: an element is put once", describe(before.put), describe(op));
                 return Err((sentence, vec![before.put, op]));
             }
         }
@@ -97,8 +98,11 @@ impl<'a> Told<'a> {
         }
         if put.outcome == Outcome::Fail {
             let why = put.error.as_deref().unwrap_or("refused");
-            let sentence =
-                format!("{}, but {} and was told that it did not happen ({why})", describe(op), describe(put));
+            let sentence = format!(
+                "{}, but {} and was told that it did not happen ({why})",
+                describe(op),
+                describe(put)
+            );
             return Err((sentence, vec![put, op]));
         }
         element.handed.push(op);
@@ -139,11 +143,10 @@ impl<'a> Told<'a> {
                 Some(Element { done: Some(done), .. }) => {
                     Some((format!("{}, and {read}", describe(done)), vec![*done]))
                 }
-                Some(Element { put, .. }) if put.outcome == Outcome::Fail => {
-                    Some((format!("{} and was told that it did not happen, and {read}", describe(put)), vec![
-                        *put,
-                    ]))
-                }
+                Some(Element { put, .. }) if put.outcome == Outcome::Fail => Some((
+                    format!("{} and was told that it did not happen, and {read}", describe(put)),
+                    vec![*put],
+                )),
                 Some(_) => None,
             }
         })
@@ -154,9 +157,10 @@ impl<'a> Told<'a> {
         let lasts = |element: &Element<'_>| {
             element.put.outcome == Outcome::Ok && element.done.is_none() && !element.may_be_done
         };
-        self.elements.iter().filter(move |(_, element)| lasts(element)).map(|(value, element)| {
-            (*value, element.put)
-        })
+        self.elements
+            .iter()
+            .filter(move |(_, element)| lasts(element))
+            .map(|(value, element)| (*value, element.put))
     }
 }
 
@@ -209,8 +213,8 @@ pub(super) fn queue(case: &Case<'_>) -> CheckResult {
         return CheckResult::new(NAME, Verdict::Unknown, words).with_evidence(evidence);
     }
     let words = format!(
-        "{} elements were put and handed out {} times, in their order; none of {} was handed out again once it \
-         was done",
+        "{} elements were put and handed out {} times, in their order; none of {} was handed out again once \
+         it was done",
         count(put),
         count(handed),
         count(done)
@@ -258,8 +262,8 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
                 told.lasting().filter(|(value, _)| !list.contains(value)).collect();
             if let Some((value, put)) = missing.first().filter(|_| missing.len() > told.may_have_taken) {
                 let sentence = format!(
-                    "{}, but at the end member {member} does not have {value}, which nobody was handed or has \
-                     done; it lacks {} of queue {key}, and {} dequeues may have taken one",
+                    "{}, but at the end member {member} does not have {value}, which nobody was handed or \
+                     has done; it lacks {} of queue {key}, and {} dequeues may have taken one",
                     describe(put),
                     count(missing.len()),
                     count(told.may_have_taken)
@@ -270,8 +274,8 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
         }
     }
     let words = format!(
-        "all {} elements that are not done are on each of {} members; {excused} at most may have been taken by \
-         a dequeue without an answer",
+        "all {} elements that are not done are on each of {} members; {excused} at most may have been taken \
+         by a dequeue without an answer",
         count(left),
         case.beside.members.len()
     );

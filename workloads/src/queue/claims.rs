@@ -50,9 +50,10 @@ impl<'a> Claims<'a> {
 
     /// Two claims of an element that overlap, or whose tokens don't grow.
     pub(super) fn broken(&self) -> Option<Finding<'a>> {
-        let mut pairs = self.0.iter().flat_map(|(value, claims)| {
-            claims.windows(2).map(move |pair| (*value, pair[0], pair[1]))
-        });
+        let mut pairs = self
+            .0
+            .iter()
+            .flat_map(|(value, claims)| claims.windows(2).map(move |pair| (*value, pair[0], pair[1])));
         pairs.find_map(|(value, one, next)| {
             let sentence = if next.token <= one.token {
                 format!("element {value} was claimed by token {} after token {}", next.token, one.token)

@@ -80,8 +80,8 @@ pub(super) fn overtaken<'a>(told: &Told<'a>) -> Option<Finding<'a>> {
         }
         let Some(first) = later.first else { continue };
         let overtakes = number - seen.before(calls.partition_point(|call| *call <= first.ret));
-        let beside = begun.partition_point(|call| *call < first.ret)
-            - ended.partition_point(|end| *end < first.call);
+        let beside =
+            begun.partition_point(|call| *call < first.ret) - ended.partition_point(|end| *end < first.call);
         if overtakes > beside {
             return sentence(told, later, first, (overtakes, beside));
         }
@@ -119,9 +119,9 @@ fn sentence<'a>(
     };
     let others = match (overtakes, beside) {
         (1, 0) => String::new(),
-        (many, beside) => format!(
-            " ({many} elements were overtaken so, and {beside} dequeues may have had one of them)"
-        ),
+        (many, beside) => {
+            format!(" ({many} elements were overtaken so, and {beside} dequeues may have had one of them)")
+        }
     };
     let sentence = format!(
         "{}, and then {}, but {}, {then}{others}",

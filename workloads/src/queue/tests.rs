@@ -199,7 +199,9 @@ proptest::proptest! {
         blind in proptest::collection::vec((0_u64..60, 1_u64..6), 0..3),
     ) {
         // All moments differ: a put's are 0 or 1 in 8, a dequeue's are others.
-        let moments = |(from, length): (u64, u64), offset: u64| (from * 8 + offset, (from + length) * 8 + offset + 1);
+        let moments = |(from, length): (u64, u64), offset: u64| {
+            (from * 8 + offset, (from + length) * 8 + offset + 1)
+        };
         let puts: Vec<(u64, u64)> = puts.into_iter().map(|put| moments(put, 0)).collect();
         let takes: Vec<Option<(u64, u64)>> = takes
             .into_iter()

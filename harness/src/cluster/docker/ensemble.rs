@@ -1,7 +1,7 @@
 //! The ensemble: image, network, volumes, sandboxes and members, made in the order in which they need each
 //! other, and as much at once as can be.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
@@ -25,9 +25,10 @@ use super::bodies::Common;
 use super::engine::Engine;
 use super::image::{DATA, EXECUTABLE};
 use super::member::Member;
+
 use super::sandbox::{Plan, Sandbox, dialled, mount_points};
 use super::trouble::Trouble;
-use super::{image, keep};
+use super::{image, keep, pull};
 use crate::clock::{RunClock, RunNs};
 use crate::cluster::observer::{self, Watched};
 use crate::cluster::settings::MemberSettings;
@@ -392,10 +393,7 @@ async fn make(
     let places = |id: MemberId| {
         service(id).map_or_else(|| mount_points(docker.image.is_none()), |service| service.own_volumes())
     };
-    let of_services = services.unwrap_or_default().iter().map(|service| service.image.as_str());
-    let of_beside = beside.all().map(|auxiliary| auxiliary.service.image.as_str());
-    let images: BTreeSet<&str> =
-        docker.image.as_deref().into_iter().chain(of_services).chain(of_beside).collect();
+    let images = pull::needed(docker.image.as_deref(), contained);
     let (image, gateway, volumes, beside, known) = tokio::join!(
         image::import(belongings, layers),
         network(belongings),
@@ -524,24 +522,15 @@ async fn volumes(
     Ok(made)
 }
 
-/// Refuses an image that the engine does not have: nothing is pulled here.
+/// Refuses an image that the engine does not have.
 async fn known(engine: &Engine, image: &str) -> Result<(), Failure> {
-    let name = image.to_owned();
-    let looked = engine
-        .call(
-            "looking for an image",
-            MAKE_PATIENCE,
-            |docker| async move { docker.inspect_image(&name).await },
-        )
-        .await;
-    match looked {
-        Ok(_) => Ok(()),
-        Err(error) if error.is_unknown() => Err(Failure::usage(format!(
-            "image {image}: the engine does not have it, and nothing is pulled here: `docker pull {image}` \
-             first"
-        ))),
-        Err(error) => Err(anyhow::Error::new(error).into()),
+    if pull::has(engine, image).await? {
+        return Ok(());
     }
+    Err(Failure::usage(format!(
+        "image {image}: the engine does not have it, and nothing is pulled unless you ask for it: add --pull \
+         missing, or `docker pull {image}` first"
+    )))
 }
 
 /// How the system runs in containers.

@@ -24,6 +24,7 @@ pub mod engine;
 pub mod ensemble;
 pub mod inventory;
 pub mod place;
+pub mod pull;
 pub mod sweep;
 
 mod agent;
