@@ -11,7 +11,7 @@
 //! on. Who interrupts a run interrupts it as well: it is asked to end, and killed when it does not.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,6 @@ use std::{fs, io};
 use anyhow::{Context, anyhow};
 use harness_systems::external::{MEMBERS_VARIABLE, listed};
 use runs::observed::CommandEnd;
-use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -56,16 +55,6 @@ pub struct Settings {
     pub members: Vec<(u64, SocketAddr)>,
     /// The run folder.
     pub folder: PathBuf,
-}
-
-/// Whether there is a program of that name: a path, or a name on the path.
-pub fn is_there(program: &str) -> bool {
-    let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-    if program.contains('/') {
-        return runs(Path::new(program));
-    }
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&paths).any(|path| runs(&path.join(program)))
 }
 
 /// A command under way. What is in its group is killed when this is dropped.

@@ -6,12 +6,12 @@
 
 mod mutant;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use checker::history::Function;
-use harness_systems::{System, Wanted};
+use harness_systems::{System, Wanted, program};
 use runs::cluster_kind::ClusterKind;
 use runs::mechanism::Mechanism;
 use runs::results::Promised;
@@ -20,7 +20,6 @@ use workloads::{Applications, Kind, Promise};
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
 use crate::text::{span, typed};
-use crate::wrapped;
 pub use harness_core::fault::LoseUnsynced;
 pub use mutant::Planted;
 
@@ -313,7 +312,7 @@ impl RunOptions {
             )));
         }
         match self.command.as_deref() {
-            Some([program, ..]) if wrapped::is_there(program) => Ok(()),
+            Some([program, ..]) if program::is_there(program, Path::new("")) => Ok(()),
             Some([program, ..]) => Err(Failure::usage(format!(
                 "there is no program {program}: name one that can be run, behind `--`"
             ))),

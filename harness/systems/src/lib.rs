@@ -24,6 +24,7 @@ pub mod etcd;
 pub mod external;
 pub mod look;
 pub mod mutant;
+pub mod program;
 pub mod service;
 pub mod system;
 pub mod zookeeper;

@@ -13,6 +13,7 @@ use runs::member::MemberId;
 
 use super::file::{AsProcesses, Description};
 use super::template::{self, Places};
+use crate::program;
 use crate::system::{Installation, Site};
 
 /// A longer version is cut.
@@ -60,14 +61,10 @@ fn is_there(program: &str, folder: &Path) -> Result<(), String> {
     if program.contains('{') {
         return Ok(());
     }
-    let found = if program.contains('/') {
-        folder.join(program).exists()
-    } else {
-        let paths = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&paths).any(|path| path.join(program).is_file())
-    };
-    let advice = "install it, or put it on the path";
-    if found { Ok(()) } else { Err(format!("member.command: there is no {program}; {advice}")) }
+    if program::is_there(program, folder) {
+        return Ok(());
+    }
+    Err(format!("member.command: there is no {program} that can be run; install it, or put it on the path"))
 }
 
 impl Installation for Installed {
