@@ -438,6 +438,21 @@ fn what_a_stopped_consumer_has_claimed_is_handed_to_another_and_done_once() {
 }
 
 #[test]
+fn nobody_waits_at_a_barrier_for_one_whose_session_is_over_and_nobody_goes_on_alone() {
+    let _machine = machine();
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = of_holders(folder.path(), &["barrier", "--nemesis", "kill-holder", "--time-limit", "15s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.path().join("runs/latest");
+    for check in ["barrier", "convergence", "faults"] {
+        assert_eq!(verdict_of(&run, check), "valid", "{check}: {}", text(&output));
+    }
+    let injected = transitions(&run, "injected");
+    let sentence = injected[0]["detail"]["sentence"].as_str().expect("words");
+    assert!(sentence.contains("which is in round"), "{sentence}");
+}
+
+#[test]
 fn a_careless_holder_beside_a_careless_store_is_convicted() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");

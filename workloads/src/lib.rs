@@ -71,4 +71,5 @@ workloads! {
     election = ELECTION,
     standby = STANDBY,
     queue = QUEUE,
+    barrier = BARRIER,
 }

@@ -28,6 +28,8 @@ pub enum Object {
     Lock,
     /// Elements that are handed out, the first one first.
     Queue,
+    /// Where some wait for each other, round after round.
+    Barrier,
 }
 
 /// What is to happen.
@@ -127,6 +129,16 @@ pub enum Body {
         /// The element.
         element: i64,
     },
+    /// Enter a round of the barrier together with others.
+    Enter {
+        /// The round.
+        round: i64,
+    },
+    /// Leave it together with them.
+    Leave {
+        /// The round.
+        round: i64,
+    },
 }
 
 /// An operation that a process is to do now.
@@ -186,6 +198,8 @@ impl Op {
             Body::Enqueue { .. } => Function::Enqueue,
             Body::Dequeue => Function::Dequeue,
             Body::Acknowledge { .. } => Function::Acknowledge,
+            Body::Enter { .. } => Function::Enter,
+            Body::Leave { .. } => Function::Leave,
         }
     }
 
@@ -205,6 +219,7 @@ impl Op {
             | Body::Exists { name } => Value::One(name),
             Body::Store { token, value } => Value::Pair(Some(token), value),
             Body::Release { token } => Value::One(token),
+            Body::Enter { round } | Body::Leave { round } => Value::One(round),
             Body::MakePlace
             | Body::Read
             | Body::Open

@@ -98,7 +98,8 @@ impl Outcome {
             | Object::Names
             | Object::Session
             | Object::Lock
-            | Object::Queue => Value::List(Arc::from([UNREADABLE])),
+            | Object::Queue
+            | Object::Barrier => Value::List(Arc::from([UNREADABLE])),
         };
         Self { error: Some("unreadable-data".to_owned()), ..Self::told(value, seen) }
     }

@@ -90,13 +90,15 @@ pub enum Applications {
     Standby,
     /// Each puts elements into queues, and claims and acknowledges what others put.
     Queue,
+    /// Some enter a round of a barrier together, and leave it together.
+    Barrier,
 }
 
 impl Applications {
     /// Whether one of them holds what all of them want, so that somebody must hold when all is well.
     #[must_use]
     pub fn one_holds(self) -> bool {
-        self != Self::Queue
+        !matches!(self, Self::Queue | Self::Barrier)
     }
 }
 

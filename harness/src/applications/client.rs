@@ -75,7 +75,8 @@ impl ApplicationClient {
         self.asked += 1;
         let timeout_ms = crate::clock::whole_milliseconds(patience);
         let asked = Asked { id: self.asked, f: op.function(), key: op.key, value: op.value(), timeout_ms };
-        let gives_up = matches!(op.body, Body::Release { .. } | Body::Acknowledge { .. });
+        let gives_up =
+            matches!(op.body, Body::Release { .. } | Body::Acknowledge { .. } | Body::Leave { .. });
         if own.process.ask(&asked, gives_up).is_err() {
             return Outcome::not_sent(op, "the application ended");
         }
@@ -130,7 +131,11 @@ impl ApplicationClient {
             }
             (
                 EventKind::Ok,
-                Body::Release { .. } | Body::Enqueue { .. } | Body::Acknowledge { .. },
+                Body::Release { .. }
+                | Body::Enqueue { .. }
+                | Body::Acknowledge { .. }
+                | Body::Enter { .. }
+                | Body::Leave { .. },
                 Value::One(_),
             ) => Outcome::told(op.value(), None),
             (EventKind::Fail, ..) => {
@@ -159,6 +164,11 @@ impl ApplicationClient {
             (Body::Dequeue, EventKind::Ok, Value::List(list)) if list.len() == 4 => {
                 let token = list[1].unsigned_abs();
                 own.process.holds(Some(Held { thing: Thing::Element, key: op.key, token }));
+            }
+            // What it is in has no token; the round is as good to tell one visit from another.
+            (Body::Enter { round }, EventKind::Ok, _) => {
+                let token = round.unsigned_abs();
+                own.process.holds(Some(Held { thing: Thing::Round, key: op.key, token }));
             }
             (Body::Store { .. }, EventKind::Ok, _) => {}
             _ => own.process.holds(None),

@@ -121,6 +121,7 @@ impl Applications {
             workloads::Applications::Election => "election",
             workloads::Applications::Standby => "standby",
             workloads::Applications::Queue => "queue",
+            workloads::Applications::Barrier => "barrier",
         };
         command.arg("--holds").arg(holds).arg("--store").arg(self.store.to_string());
         for entrance in link.entrances() {

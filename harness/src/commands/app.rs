@@ -19,6 +19,7 @@ pub fn app(args: &AppArgs) -> Result<Exit, Failure> {
         "election" => Applications::Election,
         "standby" => Applications::Standby,
         "queue" => Applications::Queue,
+        "barrier" => Applications::Barrier,
         other => return Err(anyhow!("nothing is held as {other}").into()),
     };
     let program = Program {

@@ -57,6 +57,7 @@ impl Hello {
                 vec![Function::Acquire, Function::Store, Function::Release]
             }
             Applications::Queue => vec![Function::Enqueue, Function::Dequeue, Function::Acknowledge],
+            Applications::Barrier => vec![Function::Enter, Function::Leave],
         };
         Self { f: "hello".to_owned(), protocol: PROTOCOL, functions }
     }

@@ -105,7 +105,9 @@ fn column(op: &Op) -> Option<Column> {
         | Function::Store
         | Function::Release
         | Function::Enqueue
-        | Function::Acknowledge => Some(Column::Writes),
+        | Function::Acknowledge
+        | Function::Enter
+        | Function::Leave => Some(Column::Writes),
         Function::Abandon => None,
     }
 }

@@ -9,6 +9,8 @@ pub enum Thing {
     Lock,
     /// An element that a queue handed out.
     Element,
+    /// A place in a round of a barrier. The round stands for the token.
+    Round,
 }
 
 /// An application that holds something now, by what it said last.
@@ -30,6 +32,9 @@ impl fmt::Display for Holder {
         let what = match thing {
             Thing::Lock => "lock",
             Thing::Element => "an element of queue",
+            Thing::Round => {
+                return write!(f, "application {application}, which is in round {token} of barrier {key}");
+            }
         };
         write!(f, "application {application}, which holds {what} {key} by token {token}")
     }

@@ -70,7 +70,9 @@ impl fmt::Display for Deed {
             | Body::Release { .. }
             | Body::Enqueue { .. }
             | Body::Dequeue
-            | Body::Acknowledge { .. } => write!(f, "{}", op.function()),
+            | Body::Acknowledge { .. }
+            | Body::Enter { .. }
+            | Body::Leave { .. } => write!(f, "{}", op.function()),
         }
     }
 }
@@ -161,9 +163,13 @@ impl Deed {
         place.deed(match place.kind.object() {
             Object::Register => Body::MakeRegister { value: name },
             Object::Numbers => Body::Next { name, lasts: is_persistent(name) },
-            Object::Set | Object::List | Object::Names | Object::Session | Object::Lock | Object::Queue => {
-                Body::Create { name }
-            }
+            Object::Set
+            | Object::List
+            | Object::Names
+            | Object::Session
+            | Object::Lock
+            | Object::Queue
+            | Object::Barrier => Body::Create { name },
         })
     }
 

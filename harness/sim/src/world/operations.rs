@@ -35,9 +35,12 @@ impl Clockwork {
             Object::Register => {}
             Object::Set => self.counters.adds += 1,
             Object::List => self.counters.appends += 1,
-            Object::Numbers | Object::Names | Object::Session | Object::Lock | Object::Queue => {
-                self.counters.visits += 1;
-            }
+            Object::Numbers
+            | Object::Names
+            | Object::Session
+            | Object::Lock
+            | Object::Queue
+            | Object::Barrier => self.counters.visits += 1,
         }
     }
 }

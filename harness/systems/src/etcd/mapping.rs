@@ -42,7 +42,12 @@ fn key(object: Object, key: u64) -> String {
         Object::Register => 'r',
         Object::List => 'l',
         Object::Set => 's',
-        Object::Numbers | Object::Names | Object::Session | Object::Lock | Object::Queue => '-',
+        Object::Numbers
+        | Object::Names
+        | Object::Session
+        | Object::Lock
+        | Object::Queue
+        | Object::Barrier => '-',
     };
     format!("{letter}{key}")
 }
@@ -109,7 +114,9 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             | Body::Release { .. }
             | Body::Enqueue { .. }
             | Body::Dequeue
-            | Body::Acknowledge { .. },
+            | Body::Acknowledge { .. }
+            | Body::Enter { .. }
+            | Body::Leave { .. },
             _,
         ) => return None,
     })
@@ -260,7 +267,9 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         | Body::Release { .. }
         | Body::Enqueue { .. }
         | Body::Dequeue
-        | Body::Acknowledge { .. } => return None,
+        | Body::Acknowledge { .. }
+        | Body::Enter { .. }
+        | Body::Leave { .. } => return None,
     })
 }
 
@@ -274,7 +283,8 @@ fn read_value(object: Object, kv: &KeyValue) -> Option<Value> {
         | Object::Names
         | Object::Session
         | Object::Lock
-        | Object::Queue => Some(Value::One(text::value(&data)?)),
+        | Object::Queue
+        | Object::Barrier => Some(Value::One(text::value(&data)?)),
     }
 }
 

@@ -73,7 +73,7 @@ impl System for Etcd {
         match function {
             Function::Read | Function::Write | Function::Cas | Function::Add | Function::Append => None,
             Function::Create | Function::Delete => Some("etcd gives out no numbered names".to_owned()),
-            Function::Acquire | Function::Store | Function::Release => {
+            Function::Acquire | Function::Store | Function::Release | Function::Enter | Function::Leave => {
                 Some("the library that applications hold by does not speak to etcd".to_owned())
             }
             Function::Enqueue | Function::Dequeue | Function::Acknowledge => {

@@ -136,7 +136,12 @@ const fn kind(object: Object) -> &'static str {
         Object::Set => "set",
         Object::List => "list",
         Object::Queue => "queue",
-        Object::Register | Object::Numbers | Object::Names | Object::Session | Object::Lock => "register",
+        Object::Register
+        | Object::Numbers
+        | Object::Names
+        | Object::Session
+        | Object::Lock
+        | Object::Barrier => "register",
     }
 }
 

@@ -166,6 +166,7 @@ impl System for External {
             Function::Acquire | Function::Store | Function::Release => {
                 Some("lines have no locks yet".to_owned())
             }
+            Function::Enter | Function::Leave => Some("lines have no barriers".to_owned()),
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {
                 Some("lines have no sessions".to_owned())
             }

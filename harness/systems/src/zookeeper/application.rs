@@ -4,8 +4,10 @@
 //! holds. The certainty must be that of the session by which it was elected. A session that took its place
 //! says nothing of the old term, so the number of the session is compared after the look.
 //!
-//! Where it works on queues it puts, claims and acknowledges instead: [`queue`].
+//! Where it works on queues it puts, claims and acknowledges instead: [`queue`]. At barriers it enters and leaves:
+//! [`barrier`].
 
+mod barrier;
 mod queue;
 
 use std::time::{Duration, Instant};
@@ -25,6 +27,7 @@ use workloads::op::Object;
 use workloads::{Applications, STALE_TOKEN};
 use zookeeper_mapping::path;
 
+use barrier::Visit;
 use queue::Queues;
 
 use crate::application::{Answered, Asked, Guarded, Hello, Judged, Program, monotonic_ns, monotonic_of};
@@ -140,6 +143,7 @@ struct Application {
     keeper: Keeper,
     candidacy: Option<Candidacy>,
     queues: Queues,
+    visit: Option<Visit>,
     store: Option<BufReader<TcpStream>>,
 }
 
@@ -156,7 +160,7 @@ pub async fn run(
     let servers = ServerList::new(program.members.iter().map(ToString::to_string))?;
     let keeper = Keeper::start(servers, options)?;
     let mut application =
-        Application { program, keeper, candidacy: None, queues: Queues::default(), store: None };
+        Application { program, keeper, candidacy: None, queues: Queues::default(), visit: None, store: None };
     say(&mut output, &Hello::of(application.program.holds)).await?;
     let mut lines = BufReader::new(input).lines();
     while let Some(asked) = application.next_asked(&mut lines).await? {
@@ -249,6 +253,14 @@ impl Application {
             (Function::Acknowledge, &Value::One(element)) => {
                 self.queues.acknowledge((asked.key, element), deadline).await
             }
+            (Function::Enter, &Value::One(round)) => {
+                let (entered, visit) = barrier::enter(&self.keeper, (asked.key, round), deadline).await;
+                self.visit = visit;
+                entered
+            }
+            (Function::Leave, &Value::One(round)) => {
+                barrier::leave(self.visit.take(), (asked.key, round), deadline).await
+            }
             _ => refused("not-understood"),
         };
         let member = self.member();
@@ -283,7 +295,7 @@ impl Application {
             Recipe::Line(self.keeper.drive(Election::with_rules(ticket, options, conduct)))
         };
         let recipe = match self.program.holds {
-            Applications::Lock | Applications::Queue => line(Wish::Write, false),
+            Applications::Lock | Applications::Queue | Applications::Barrier => line(Wish::Write, false),
             Applications::Election => line(Wish::Lead, true),
             Applications::Standby => {
                 let data = format!("application {}", std::process::id());
@@ -408,6 +420,7 @@ impl Application {
                 candidacy.recipe.resign();
                 while !matches!(candidacy.recipe.next().await, News::Over) {}
             }
+            barrier::abandon(self.visit.take()).await;
             self.queues.leave().await;
             let _ = self.keeper.close().await;
         };

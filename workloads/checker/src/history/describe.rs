@@ -68,6 +68,12 @@ fn describe_other(op: &Op) -> String {
         OpKind::Acknowledge { value } => {
             format!("{} {value} of queue {key}", verb("acknowledged", "tried to acknowledge"))
         }
+        OpKind::Enter { round } => {
+            format!("{} round {round} of barrier {key}", verb("entered", "tried to enter"))
+        }
+        OpKind::Leave { round } => {
+            format!("{} round {round} of barrier {key}", verb("left", "tried to leave"))
+        }
         OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
     }
 }
@@ -136,6 +142,7 @@ pub(crate) fn value_of(op: &Op) -> Datum {
         OpKind::Acquire { .. } | OpKind::Store { .. } | OpKind::Dequeue { .. } if op.list.is_some() => {
             Datum::List(op.list.iter().flat_map(|list| list.iter().copied().map(int)).collect())
         }
+        OpKind::Enter { round } | OpKind::Leave { round } => int(round),
         OpKind::Dequeue { value } => value.map_or(Datum::Nil, int),
         OpKind::Acquire { .. } => Datum::Nil,
         OpKind::Store { token, value } => pair(int(token), value),
@@ -171,6 +178,9 @@ pub(crate) fn call(op: &Op) -> String {
             format!("dequeue k{key} → {}", nothing(value))
         }
         OpKind::Dequeue { .. } => format!("dequeue k{key}"),
+        OpKind::Enter { round } | OpKind::Leave { round } => {
+            format!("{} k{key} round {round}", op.kind.function())
+        }
         OpKind::Create { name, number: None } | OpKind::Delete { name } | OpKind::Exists { name, .. } => {
             format!("{} k{key} = {name}", op.kind.function())
         }

@@ -59,11 +59,15 @@ pub enum Function {
     Dequeue,
     /// Say that an element that was handed out is done, so that nobody is handed it again.
     Acknowledge,
+    /// Wait at a barrier until so many have come.
+    Enter,
+    /// Wait until all who entered are ready to go.
+    Leave,
 }
 
 impl Function {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Read,
         Self::Write,
         Self::Cas,
@@ -81,6 +85,8 @@ impl Function {
         Self::Enqueue,
         Self::Dequeue,
         Self::Acknowledge,
+        Self::Enter,
+        Self::Leave,
     ];
 
     /// Those of a register.
@@ -107,6 +113,8 @@ impl Function {
             Self::Enqueue => "enqueue",
             Self::Dequeue => "dequeue",
             Self::Acknowledge => "acknowledge",
+            Self::Enter => "enter",
+            Self::Leave => "leave",
         }
     }
 
@@ -129,7 +137,9 @@ impl Function {
             | Self::Release
             | Self::Enqueue
             | Self::Dequeue
-            | Self::Acknowledge => true,
+            | Self::Acknowledge
+            | Self::Enter
+            | Self::Leave => true,
         }
     }
 }

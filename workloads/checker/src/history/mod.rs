@@ -204,6 +204,16 @@ pub enum OpKind {
         /// The element.
         value: i64,
     },
+    /// A round of a barrier entered.
+    Enter {
+        /// The round.
+        round: i64,
+    },
+    /// A round of a barrier left.
+    Leave {
+        /// The round.
+        round: i64,
+    },
 }
 
 impl OpKind {
@@ -228,6 +238,8 @@ impl OpKind {
             Self::Enqueue { .. } => Function::Enqueue,
             Self::Dequeue { .. } => Function::Dequeue,
             Self::Acknowledge { .. } => Function::Acknowledge,
+            Self::Enter { .. } => Function::Enter,
+            Self::Leave { .. } => Function::Leave,
         }
     }
 

@@ -135,6 +135,8 @@ fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
         (Function::Enqueue, &Value::One(value)) => OpKind::Enqueue { value },
         (Function::Dequeue, Value::Null) => OpKind::Dequeue { value: None },
         (Function::Acknowledge, &Value::One(value)) => OpKind::Acknowledge { value },
+        (Function::Enter, &Value::One(round)) => OpKind::Enter { round },
+        (Function::Leave, &Value::One(round)) => OpKind::Leave { round },
         (f, _) => return Err(PairError::Shape(f)),
     })
 }
@@ -175,6 +177,7 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
         (OpKind::Enqueue { value } | OpKind::Acknowledge { value }, &Value::One(told)) if told == value => {
             Ok(asked)
         }
+        (OpKind::Enter { round } | OpKind::Leave { round }, &Value::One(told)) if told == round => Ok(asked),
         (OpKind::Dequeue { .. }, Value::Null) => Ok(asked),
         (OpKind::Dequeue { .. }, &Value::One(value)) => Ok(OpKind::Dequeue { value: Some(value) }),
         (OpKind::Dequeue { .. }, Value::List(told)) if matches!(told.len(), HANDED_OUT | CLAIM) => {

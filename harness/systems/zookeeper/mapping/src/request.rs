@@ -3,7 +3,7 @@
 //! A register is a node whose data is its value, a list one whose data is the list, and both are compared by
 //! their version. A set is a node whose children are named by the elements. Numbers are sequential children;
 //! names are ephemeral ones. A lock's children are who stands in its line. A queue's items are children of its
-//! child `items`, where the recipe of queues has them. Whatever is read as it is now is
+//! child `items`, where the recipe of queues has them. A barrier's children are its rounds. Whatever is read as it is now is
 //! read behind a sync on the same connection.
 
 use bytes::Bytes;
@@ -24,6 +24,7 @@ pub fn letter(object: Object) -> char {
         Object::Names => 'e',
         Object::Lock => 'k',
         Object::Queue => 'u',
+        Object::Barrier => 'b',
         Object::Session => '-',
     }
 }
@@ -38,9 +39,13 @@ pub fn path(object: Object, key: u64) -> String {
 pub(crate) fn is_in_data(object: Object) -> bool {
     match object {
         Object::Register | Object::List => true,
-        Object::Set | Object::Numbers | Object::Names | Object::Session | Object::Lock | Object::Queue => {
-            false
-        }
+        Object::Set
+        | Object::Numbers
+        | Object::Names
+        | Object::Session
+        | Object::Lock
+        | Object::Queue
+        | Object::Barrier => false,
     }
 }
 
@@ -88,6 +93,8 @@ pub fn request(op: &Op) -> Action {
         | Body::Release { .. }
         | Body::Enqueue { .. }
         | Body::Dequeue
-        | Body::Acknowledge { .. } => Action::Abandon,
+        | Body::Acknowledge { .. }
+        | Body::Enter { .. }
+        | Body::Leave { .. } => Action::Abandon,
     }
 }
