@@ -1,6 +1,7 @@
 //! The workload `queue`: unique elements put into queues, handed out, and done.
 //!
-//! A client puts an element at the end of a queue, or is handed the first one. There are two kinds of queues,
+//! A client puts an element at the end of a queue, or is handed the first one; then it puts one or two more
+//! before it is done with it, so that elements are held for a while. There are two kinds of queues,
 //! and the answer to a dequeue tells which:
 //!
 //! - It takes the element for good: the answer is the element.
@@ -28,6 +29,7 @@ mod claims;
 mod order;
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use checker::history::{EventKind, Function, Value};
 use rand::RngExt;
@@ -61,11 +63,17 @@ const ELEMENTS_OF_A_PROCESS: i64 = 1 << 24;
 const FEWEST: i64 = 4;
 const MOST: i64 = 40;
 
+/// How many elements whoever was handed one puts before it is done; fewer where there are enough.
+const WORK: RangeInclusive<u32> = 1..=2;
+const LESS_WORK: RangeInclusive<u32> = 0..=1;
+
 /// What a process was handed and is to acknowledge.
 #[derive(Clone, Copy, Debug)]
 struct Handed {
     key: u64,
     element: i64,
+    /// What it puts before.
+    work: u32,
 }
 
 /// The generator.
@@ -73,8 +81,8 @@ struct Handed {
 struct Queues {
     rng: ChaCha8Rng,
     keys: u64,
-    /// How many elements each process has made.
-    made: BTreeMap<u64, i64>,
+    /// How many elements each process has made for each queue.
+    made: BTreeMap<(u64, u64), i64>,
     handed: BTreeMap<u64, Handed>,
     /// How many elements there are at least to be done, as far as answers tell.
     waiting: BTreeMap<u64, i64>,
@@ -89,12 +97,21 @@ impl Queues {
         self.rng.random_range(0..self.keys)
     }
 
-    /// An element that nobody else makes.
-    fn element(&mut self, process: u64) -> i64 {
-        let made = self.made.entry(process).or_default();
+    /// An element that nobody else puts into this queue.
+    fn element(&mut self, process: u64, key: u64) -> i64 {
+        let made = self.made.entry((process, key)).or_default();
         *made += 1;
         let first = i64::try_from(process).unwrap_or(i64::MAX).saturating_mul(ELEMENTS_OF_A_PROCESS);
         first.saturating_add(*made)
+    }
+
+    fn put(&mut self, process: u64, key: u64) -> Op {
+        let element = self.element(process, key);
+        queue(key, Body::Enqueue { element })
+    }
+
+    fn waiting(&self, key: u64) -> i64 {
+        self.waiting.get(&key).copied().unwrap_or_default()
     }
 
     fn wait(&mut self, key: u64, more: i64) {
@@ -108,15 +125,17 @@ impl Generator for Queues {
     }
 
     fn next_op(&mut self, process: u64) -> Op {
-        if let Some(Handed { key, element }) = self.handed.get(&process).copied() {
-            return queue(key, Body::Acknowledge { element });
-        }
         let key = self.any();
-        let waiting = self.waiting.get(&key).copied().unwrap_or_default();
-        let puts = waiting < FEWEST || waiting < MOST && self.rng.random_bool(0.5);
-        if puts {
-            let element = self.element(process);
-            return queue(key, Body::Enqueue { element });
+        if let Some(handed) = self.handed.get_mut(&process) {
+            if handed.work == 0 {
+                return queue(handed.key, Body::Acknowledge { element: handed.element });
+            }
+            handed.work -= 1;
+            return self.put(process, key);
+        }
+        let waiting = self.waiting(key);
+        if waiting < FEWEST || waiting < MOST && self.rng.random_bool(0.5) {
+            return self.put(process, key);
         }
         queue(key, Body::Dequeue)
     }
@@ -134,7 +153,9 @@ impl Generator for Queues {
             (Body::Dequeue, EventKind::Ok, Value::One(_)) => self.wait(key, -1),
             (Body::Dequeue, EventKind::Ok, Value::List(told)) => {
                 let Some(&element) = told.first() else { return };
-                self.handed.insert(process, Handed { key, element });
+                let work = if self.waiting(key) < MOST { WORK } else { LESS_WORK };
+                let work = self.rng.random_range(work);
+                self.handed.insert(process, Handed { key, element, work });
             }
             // There is less than was thought.
             (Body::Dequeue, EventKind::Ok | EventKind::Fail, _) => {
@@ -151,7 +172,7 @@ impl Generator for Queues {
         }
         if outcome.retires() {
             self.handed.remove(&process);
-            self.made.remove(&process);
+            self.made.retain(|(whose, _), _| *whose != process);
         }
     }
 

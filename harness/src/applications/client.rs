@@ -75,8 +75,8 @@ impl ApplicationClient {
         self.asked += 1;
         let timeout_ms = crate::clock::whole_milliseconds(patience);
         let asked = Asked { id: self.asked, f: op.function(), key: op.key, value: op.value(), timeout_ms };
-        let gives_up =
-            matches!(op.body, Body::Release { .. } | Body::Acknowledge { .. } | Body::Leave { .. });
+        // Whoever leaves a barrier is in it until all are ready.
+        let gives_up = matches!(op.body, Body::Release { .. } | Body::Acknowledge { .. });
         if own.process.ask(&asked, gives_up).is_err() {
             return Outcome::not_sent(op, "the application ended");
         }
@@ -170,7 +170,9 @@ impl ApplicationClient {
                 let token = round.unsigned_abs();
                 own.process.holds(Some(Held { thing: Thing::Round, key: op.key, token }));
             }
-            (Body::Store { .. }, EventKind::Ok, _) => {}
+            // Work while it holds.
+            (Body::Store { .. }, EventKind::Ok, _)
+            | (Body::Enqueue { .. }, EventKind::Ok | EventKind::Fail, _) => {}
             _ => own.process.holds(None),
         }
     }

@@ -109,7 +109,11 @@ impl Context<'_> {
     }
 
     fn no_target(&mut self, fault: &PlannedFault, sight: &dyn Sight) {
-        let words = views::laggards(&sight.views());
+        let words = match sight.leader() {
+            // Members are well: it was an application that was looked for, and those hold for moments.
+            Some(_) if fault.kind.hits_applications() => "no application held for long enough".to_owned(),
+            _ => views::laggards(&sight.views()),
+        };
         self.say(fault, &format!("no target ({words})"));
         self.write(line(fault, FaultPhase::Asked, &[], FaultDetail::default()));
         let nobody = evidence_of(format!("nobody to hit: {words}"));
