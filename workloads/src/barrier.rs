@@ -1,8 +1,8 @@
 //! The workload `barrier`: applications that enter a round of a barrier together, and leave it together.
 //!
-//! A round is entered by three at least, and each round is another place. Whoever has entered leaves; whoever
-//! did not come in tries again. A process that is lost leaves its place in the round to another one. What must
-//! be true, for each round (ZooKeeper's recipe of double barriers):
+//! A round is entered by three at least, and each round is another place. Whoever has entered leaves;
+//! whoever did not come in tries again. A process that is lost leaves its place in the round to another one.
+//! What must be true, for each round (ZooKeeper's recipe of double barriers):
 //!
 //! - Nobody is in before three have tried to enter.
 //! - Nobody has left while somebody is in who has not begun to leave. Whoever lost its session is out.
@@ -218,8 +218,8 @@ fn together(case: &Case<'_>) -> CheckResult {
         return CheckResult::new(NAME, Verdict::Unknown, words).with_evidence(evidence);
     }
     let words = format!(
-        "in each of {} rounds nobody was in before {PARTIES} had come, and nobody out before all were ready; {} \
-         were entered and left",
+        "in each of {} rounds nobody was in before {PARTIES} had come, and nobody out before all were ready; \
+         {} were entered and left",
         count(rounds.len()),
         count(whole)
     );

@@ -27,6 +27,7 @@
 mod check;
 mod claims;
 mod order;
+mod told;
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

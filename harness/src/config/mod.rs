@@ -437,8 +437,8 @@ impl RunOptions {
         let Containers { image, image_command, .. } = &self.containers;
         if self.containers.any() && matches!(self.cluster.kind, ClusterKind::Process | ClusterKind::Sim) {
             return Err(Failure::usage(
-                "--image, --image-command, --publish and --pull are for members in containers: write --cluster \
-                    docker",
+                "--image, --image-command, --publish and --pull are for members in containers: write \
+                 --cluster docker",
             ));
         }
         if self.base_port.is_some()

@@ -1,5 +1,5 @@
-//! Images from a registry: pulled where that was asked for, and refused otherwise. The registry is Debian's, on
-//! loopback.
+//! Images from a registry: pulled where that was asked for, and refused otherwise. The registry is Debian's,
+//! on loopback.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;

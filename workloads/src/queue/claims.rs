@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use checker::history::{Op, OpKind, Outcome, describe};
 
-use super::check::Finding;
+use super::told::Finding;
 
 /// One claim. Its moments are in ns.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@
 
 use checker::history::{NEVER, Op, Outcome, Rank, describe};
 
-use super::check::{Element, Finding, Told};
+use super::told::{Element, Finding, Told};
 
 /// When an element came and went.
 struct Passage<'a> {

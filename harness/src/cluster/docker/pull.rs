@@ -1,5 +1,5 @@
-//! Images that the engine does not have are pulled where that was asked for (`--pull missing`, as Compose does
-//! when nobody says otherwise), and it is said. Otherwise nothing is pulled.
+//! Images that the engine does not have are pulled where that was asked for (`--pull missing`, as Compose
+//! does when nobody says otherwise), and it is said. Otherwise nothing is pulled.
 //!
 //! The engine pulls without credentials: whoever needs some pulls the image by hand.
 

@@ -4,8 +4,8 @@
 //! holds. The certainty must be that of the session by which it was elected. A session that took its place
 //! says nothing of the old term, so the number of the session is compared after the look.
 //!
-//! Where it works on queues it puts, claims and acknowledges instead: `queue`. At barriers it enters and leaves:
-//! `barrier`.
+//! Where it works on queues it puts, claims and acknowledges instead: `queue`. At barriers it enters and
+//! leaves: `barrier`.
 
 mod barrier;
 mod queue;
