@@ -86,8 +86,8 @@ pub struct Answered {
     /// Ok, fail or info.
     #[serde(rename = "type")]
     pub kind: EventKind,
-    /// Of an acquire: token, since and until; of a guarded write: token, value, looked and until; of a dequeue:
-    /// element, token, since and until.
+    /// Of an acquire: token, since and until; of a guarded write: token, value, looked and until; of a
+    /// dequeue: element, token, since and until.
     #[serde(default)]
     pub value: Value,
     /// Why not.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-/// Whether there is such a program that can be run: where it is named by its path, seen from this folder, else
-/// on the path.
+/// Whether there is such a program that can be run: where it is named by its path, seen from this folder,
+/// else on the path.
 #[must_use]
 pub fn is_there(program: &str, folder: &Path) -> bool {
     let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();

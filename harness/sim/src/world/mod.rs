@@ -237,8 +237,8 @@ impl Oracle {
 
     /// The invariants follow what happened.
     ///
-    /// Those of a planned world do not: its run is judged by its folder, and what they remember of every entry
-    /// would be most of the memory of a long run.
+    /// Those of a planned world do not: its run is judged by its folder, and what they remember of every
+    /// entry would be most of the memory of a long run.
     fn inform(&mut self, clock: &Clockwork, what: impl FnOnce(&mut Invariants)) {
         if !clock.is_planned {
             what(&mut self.invariants);

@@ -15,11 +15,11 @@
 //! reached, and the client is sent to another. Where a system tells how often a value has been changed,
 //! an answer may say it as `"version"`.
 //!
-//! A dequeue is answered by the element, where that is taken for good, by `[element]`, where it was handed out
-//! and is to be acknowledged, or by null, where there is none.
+//! A dequeue is answered by the element, where that is taken for good, by `[element]`, where it was handed
+//! out and is to be acknowledged, or by null, where there is none.
 //!
-//! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and of no
-//! other. Keys and values are integers below 2^53. A line has 1 MiB at most.
+//! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and
+//! of no other. Keys and values are integers below 2^53. A line has 1 MiB at most.
 
 use std::sync::Arc;
 use std::time::Duration;

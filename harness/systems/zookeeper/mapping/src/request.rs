@@ -2,9 +2,9 @@
 //!
 //! A register is a node whose data is its value, a list one whose data is the list, and both are compared by
 //! their version. A set is a node whose children are named by the elements. Numbers are sequential children;
-//! names are ephemeral ones. A lock's children are who stands in its line. A queue's items are children of its
-//! child `items`, where the recipe of queues has them. A barrier's children are its rounds. Whatever is read as it is now is
-//! read behind a sync on the same connection.
+//! names are ephemeral ones. A lock's children are who stands in its line. A queue's items are children of
+//! its child `items`, where the recipe of queues has them. A barrier's children are its rounds. Whatever is
+//! read as it is now is read behind a sync on the same connection.
 
 use bytes::Bytes;
 use workloads::op::{Body, Object, Op};
