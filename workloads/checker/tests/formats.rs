@@ -230,7 +230,8 @@ fn a_completion_without_invocation_is_named_by_its_line() {
 #[test]
 fn what_a_register_has_not_is_named_by_its_line() {
     for (value, f, message) in [
-        ("1", "dequeue", "line 2: dequeue is no operation on a register, a set or a list"),
+        ("1", "increment", "line 2: increment is no operation on a register, a set or a list"),
+        ("1", "dequeue", "line 2: a dequeue can not have this value"),
         ("\"x\"", "write", "line 2: the value x has no integer, pair or list of integers in it"),
         ("1.5", "write", "line 2: the value 1.5 has no integer, pair or list of integers in it"),
     ] {
