@@ -1,8 +1,8 @@
 //! The workload `barrier`: applications that enter a round of a barrier together, and leave it together.
 //!
 //! A round is entered by three at least, and each round is another place. Whoever has entered leaves;
-//! whoever did not come in tries again. A process that is lost leaves its place in the round to another one.
-//! What must be true, for each round (ZooKeeper's recipe of double barriers):
+//! whoever did not come in tries another round, and leaves its place to another process, as one that is lost
+//! does. What must be true, for each round (ZooKeeper's recipe of double barriers):
 //!
 //! - Nobody is in before three have tried to enter.
 //! - Nobody has left while somebody is in who has not begun to leave. Whoever lost its session is out.
@@ -124,8 +124,8 @@ impl Generator for Barriers {
                     visit.is_in = true;
                 }
             }
-            // It tries again, in the same round.
-            (Body::Enter { .. }, EventKind::Fail) => {}
+            // It was never asked, and tries again.
+            (Body::Enter { .. }, EventKind::Fail) if outcome.refusal.is_none() => {}
             (Body::Enter { .. }, _) => {
                 if let Some(visit) = self.visits.remove(&process) {
                     self.vacate(visit);
@@ -164,8 +164,9 @@ impl<'a> Told<'a> {
     fn alone(&self) -> Option<Finding<'a>> {
         let ended = |op: &&&Recorded| op.outcome == End::Ok;
         let first = self.enters.iter().filter(ended).min_by_key(|op| op.ret)?;
-        let came: BTreeSet<u64> =
-            self.enters.iter().filter(|op| op.call < first.ret).map(|op| op.process).collect();
+        let sent = |op: &&&Recorded| !op.error.as_deref().is_some_and(|error| error.starts_with("not-sent"));
+        let came = self.enters.iter().filter(|op| op.call < first.ret).filter(sent);
+        let came: BTreeSet<u64> = came.map(|op| op.process).collect();
         if came.len() >= PARTIES {
             return None;
         }
@@ -178,12 +179,13 @@ impl<'a> Told<'a> {
     fn ahead(&self) -> Option<Finding<'a>> {
         let ok = |op: &&&Recorded| op.outcome == End::Ok;
         let first = self.leaves.iter().filter(ok).min_by_key(|op| op.ret)?;
-        let last = self.leaves.iter().filter(ok).max_by_key(|op| op.call)?;
-        let entered = self.enters.iter().filter(ok).find(|op| op.process == last.process)?;
         // Who came in after the others had gone was in a round that had ended.
-        if last.call < first.ret || entered.ret > first.call {
-            return None;
-        }
+        let were_in = self.enters.iter().filter(ok).filter(|enter| enter.ret < first.call);
+        let pairs = were_in.filter_map(|enter| {
+            let leave = self.leaves.iter().filter(ok).find(|leave| leave.process == enter.process)?;
+            (leave.call > first.ret).then_some((enter, leave))
+        });
+        let (entered, last) = pairs.max_by_key(|(_, leave)| leave.call)?;
         let sentence =
             format!("{}, though {} and only later {}", describe(first), describe(entered), describe(last));
         Some((sentence, vec![*entered, *first, *last]))

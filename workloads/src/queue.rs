@@ -158,10 +158,11 @@ impl Generator for Queues {
                 let work = self.rng.random_range(work);
                 self.handed.insert(process, Handed { key, element, work });
             }
-            // There is less than was thought.
-            (Body::Dequeue, EventKind::Ok | EventKind::Fail, _) => {
+            // There is nothing, or less than was thought.
+            (Body::Dequeue, EventKind::Ok, _) => {
                 self.waiting.insert(key, 0);
             }
+            (Body::Dequeue, EventKind::Fail, _) if outcome.refusal.is_some() => self.wait(key, -1),
             (Body::Acknowledge { .. }, EventKind::Ok, _) => {
                 self.handed.remove(&process);
                 self.wait(key, -1);

@@ -27,6 +27,8 @@ STREAMS = {
 WRONG_LAST_SEQUENCE = 10071
 # What is handed out and not acknowledged within this is handed out again.
 ACK_WAIT_NS = 2_000_000_000
+# Where what was handed out is acknowledged, by queue and element. Any member takes it.
+HANDED_OUT = {}
 
 
 class NotSent(Exception):
@@ -60,8 +62,6 @@ class Connection:
             raise NotSent from error
         self.asked = 0
         self.has = set()
-        # Where what was handed out is acknowledged, by queue and element.
-        self.handed_out = {}
 
     def line(self):
         line = self.file.readline()
@@ -153,7 +153,7 @@ class Connection:
         if not self.reply_to:
             raise Unknown(data.decode())
         element = int(data)
-        self.handed_out[key, element] = self.reply_to
+        HANDED_OUT[key, element] = self.reply_to
         return element
 
     def message(self, until, which, stream=STREAM):
@@ -198,9 +198,9 @@ def perform(connection, until, request):
         # In a list: it is to be acknowledged, and may be handed out again until it is.
         return {"type": "ok", "value": None if element is None else [element]}
     elif f == "acknowledge":
-        where = connection.handed_out.pop((key, value), None)
+        where = HANDED_OUT.pop((key, value), None)
         if where is None:
-            return {"type": "fail", "error": "not handed out on this connection"}
+            return {"type": "fail", "error": "not handed out to this process"}
         # With a subject for the answer the server says when it has the acknowledgement.
         connection.ask(until, where.decode(), b"+ACK")
     elif f == "cas":

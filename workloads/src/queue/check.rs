@@ -1,5 +1,7 @@
 //! The checks of queues: functions of the history, and of last reads.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use checker::durability::DURABILITY;
 use checker::figures::count;
 use checker::history::{Op, Outcome, describe};
@@ -70,12 +72,24 @@ pub(super) fn queue(case: &Case<'_>) -> CheckResult {
     CheckResult::new(NAME, Verdict::Valid, words).with_evidence(evidence)
 }
 
+/// Until when each process was known to be there: to the end of its last operation, or to the beginning of
+/// one that never ended.
+fn known(ops: &[Op]) -> BTreeMap<u64, u64> {
+    let mut known = BTreeMap::new();
+    for op in ops {
+        let end = op.complete_ns.filter(|_| op.outcome != Outcome::Info).unwrap_or(op.invoke_ns);
+        known.entry(op.process).and_modify(|known: &mut u64| *known = end.max(*known)).or_insert(end);
+    }
+    known
+}
+
 /// The check `exclusion`: no two claims of an element overlap, and their tokens grow.
 pub(super) fn exclusion(case: &Case<'_>) -> CheckResult {
     const NAME: &str = "exclusion";
     let mut claimed = 0;
+    let known = known(case.history.ops());
     for (key, ops) in case.history.by_key() {
-        let claims = Claims::of(&ops);
+        let claims = Claims::of(&ops, &known);
         if let Some(finding) = claims.broken() {
             return accused(NAME, key, &finding, ops.len());
         }
@@ -95,6 +109,7 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
         return CheckResult::new(DURABILITY, Verdict::Unknown, words);
     }
     let (mut left, mut excused) = (0, 0);
+    let mut unread = None;
     for (key, ops) in case.history.by_key() {
         // What can't be a queue's history is another check's.
         let Ok(told) = Told::of(&ops) else { continue };
@@ -103,9 +118,11 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
             let mut states = case.beside.final_states.iter();
             let state = states.find(|state| (state.member, state.key) == (*member, key));
             let Some(list) = state.and_then(|state| state.list.as_ref()) else {
-                let words = format!("queue {key} was not read at the end on member {member}");
-                return CheckResult::new(DURABILITY, Verdict::Unknown, words);
+                unread
+                    .get_or_insert_with(|| format!("queue {key} was not read at the end on member {member}"));
+                continue;
             };
+            let list: BTreeSet<i64> = list.iter().copied().collect();
             let missing: Vec<(i64, &Op)> =
                 told.lasting().filter(|(value, _)| !list.contains(value)).collect();
             if let Some((value, put)) = missing.first().filter(|_| missing.len() > told.may_have_taken) {
@@ -120,6 +137,9 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
             }
             excused = excused.max(missing.len());
         }
+    }
+    if let Some(words) = unread {
+        return CheckResult::new(DURABILITY, Verdict::Unknown, words);
     }
     let words = format!(
         "all {} elements that are not done are on each of {} members; {excused} at most may have been taken \

@@ -13,7 +13,8 @@ use super::told::Finding;
 struct Claim<'a> {
     token: u64,
     since: u64,
-    /// Until when its holder was certain, or asked for its end.
+    /// Until when its holder was certain, or asked for its end, or was known to be there: whoever is asked
+    /// nothing more may give back what it has.
     end: u64,
     op: &'a Op,
 }
@@ -22,13 +23,14 @@ struct Claim<'a> {
 pub(super) struct Claims<'a>(BTreeMap<i64, Vec<Claim<'a>>>);
 
 impl<'a> Claims<'a> {
-    /// What these operations tell.
-    pub(super) fn of(ops: &[&'a Op]) -> Self {
+    /// What these operations tell. `known` says until when each process was known to be there.
+    pub(super) fn of(ops: &[&'a Op], known: &BTreeMap<u64, u64>) -> Self {
         let mut claims: BTreeMap<i64, Vec<Claim<'a>>> = BTreeMap::new();
         for op in ops.iter().filter(|op| op.outcome == Outcome::Ok) {
             let OpKind::Dequeue { value: Some(value) } = op.kind else { continue };
             let Some(&[_, token, since, until]) = op.list.as_deref() else { continue };
-            let [token, since, end] = [token, since, until].map(i64::unsigned_abs);
+            let [token, since, until] = [token, since, until].map(i64::unsigned_abs);
+            let end = known.get(&op.process).map_or(since, |known| until.min(*known));
             claims.entry(value).or_default().push(Claim { token, since, end, op });
         }
         for op in ops {

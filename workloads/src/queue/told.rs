@@ -24,10 +24,15 @@ pub(super) struct Told<'a> {
     pub(super) elements: BTreeMap<i64, Element<'a>>,
     /// When somebody may have had an element who was not told one: from the call of the dequeue to its end.
     pub(super) blind: Vec<(Rank, Rank)>,
+    /// Calls of dequeues that were refused: where elements are handed out they may have had one.
+    given_back: Vec<Rank>,
     /// Dequeues that may have taken an element for good.
     pub(super) may_have_taken: usize,
     pub(super) ops: usize,
 }
+
+/// How the error of what never left the client begins.
+const NOT_SENT: &str = "not-sent";
 
 /// Whether the answer of a dequeue is an element that is to be acknowledged.
 fn is_handed_out(op: &Op) -> bool {
@@ -37,8 +42,13 @@ fn is_handed_out(op: &Op) -> bool {
 impl<'a> Told<'a> {
     /// What the operations of a queue tell, unless they can't be those of a queue.
     pub(super) fn of(ops: &[&'a Op]) -> Result<Self, Finding<'a>> {
-        let mut told =
-            Self { elements: BTreeMap::new(), blind: Vec::new(), may_have_taken: 0, ops: ops.len() };
+        let mut told = Self {
+            elements: BTreeMap::new(),
+            blind: Vec::new(),
+            given_back: Vec::new(),
+            may_have_taken: 0,
+            ops: ops.len(),
+        };
         for op in ops {
             let OpKind::Enqueue { value } = op.kind else { continue };
             let element = Element { put: op, handed: Vec::new(), done: None, may_be_done: false };
@@ -58,6 +68,7 @@ impl<'a> Told<'a> {
         let hands_out = ops.iter().any(|op| is_handed_out(op) && matches!(op.kind, OpKind::Dequeue { .. }));
         if hands_out {
             told.may_have_taken = 0;
+            told.blind.extend(told.given_back.iter().map(|call| (*call, NEVER)));
         }
         Ok(told)
     }
@@ -67,7 +78,10 @@ impl<'a> Told<'a> {
             (Outcome::Ok, Some(value)) => self.handed(op, value),
             (Outcome::Ok, None) => Ok(()),
             (Outcome::Fail, _) => {
-                self.blind.push((op.call, op.ret));
+                // It may have had one that it gave back, and others learn of that by and by.
+                if !op.error.as_deref().is_some_and(|error| error.starts_with(NOT_SENT)) {
+                    self.given_back.push(op.call);
+                }
                 Ok(())
             }
             (Outcome::Info, _) => {

@@ -119,7 +119,8 @@ pub async fn converse(
     Ok(talk.findings)
 }
 
-/// An operation of that kind; none for what has no single request.
+/// An operation of that kind; none for what has no single request, or changes something and has no value by
+/// which its request is known.
 fn operation(function: Function) -> Option<Op> {
     let (object, body) = match function {
         Function::Read => (Object::Register, Body::Read),
@@ -128,7 +129,6 @@ fn operation(function: Function) -> Option<Op> {
         Function::Add => (Object::Set, Body::Add { element: VALUE }),
         Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
         Function::Enqueue => (Object::Queue, Body::Enqueue { element: VALUE }),
-        Function::Dequeue => (Object::Queue, Body::Dequeue),
         Function::Acknowledge => (Object::Queue, Body::Acknowledge { element: VALUE }),
         _ => return None,
     };

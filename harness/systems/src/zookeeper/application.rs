@@ -259,7 +259,7 @@ impl Application {
                 entered
             }
             (Function::Leave, &Value::One(round)) => {
-                barrier::leave(self.visit.take(), (asked.key, round), deadline).await
+                barrier::leave(&self.keeper, self.visit.take(), (asked.key, round), deadline).await
             }
             _ => refused("not-understood"),
         };
@@ -420,7 +420,7 @@ impl Application {
                 candidacy.recipe.resign();
                 while !matches!(candidacy.recipe.next().await, News::Over) {}
             }
-            barrier::abandon(self.visit.take()).await;
+            barrier::abandon(&self.keeper, self.visit.take()).await;
             self.queues.leave().await;
             let _ = self.keeper.close().await;
         };

@@ -9,12 +9,13 @@ use node_client::{CreateMode, Keeper, Running};
 use node_recipes::double_barrier::{Call, DoubleBarrier, Told};
 use node_recipes::line::Left;
 use node_recipes::names::Guid;
+use node_wire::ids::SessionId;
 use tokio::time::timeout_at;
 use workloads::barrier::PARTIES;
 use workloads::op::Object;
 use zookeeper_mapping::{encode_name, path};
 
-use super::{FAREWELL, Outcome, refused, told};
+use super::{FAREWELL, Outcome, refused, session_of, told};
 
 /// How long whoever did not come in may take to withdraw.
 const WITHDRAWAL: Duration = Duration::from_secs(1);
@@ -22,6 +23,8 @@ const WITHDRAWAL: Duration = Duration::from_secs(1);
 /// A visit of a round.
 pub(super) struct Visit {
     of: (u64, i64),
+    /// By which it came in.
+    session: Option<SessionId>,
     barrier: Running<DoubleBarrier>,
 }
 
@@ -45,7 +48,9 @@ pub(super) async fn enter(keeper: &Keeper, of: (u64, i64), deadline: Instant) ->
     let guid = Guid(rand::random());
     let mut barrier = keeper.drive(DoubleBarrier::enter(place, PARTIES, guid, Bytes::new()));
     match timeout_at(deadline.into(), barrier.next()).await {
-        Ok(Some(Told::Entered)) => (told(Value::One(round)), Some(Visit { of, barrier })),
+        Ok(Some(Told::Entered)) => {
+            (told(Value::One(round)), Some(Visit { of, session: session_of(keeper), barrier }))
+        }
         Ok(Some(Told::Over(_)) | None) => (refused("left"), None),
         Err(_) => (withdraw(barrier).await, None),
     }
@@ -61,13 +66,20 @@ async fn withdraw(mut barrier: Running<DoubleBarrier>) -> Outcome {
     }
 }
 
-/// Waits until all who entered have left.
-pub(super) async fn leave(visit: Option<Visit>, of: (u64, i64), deadline: Instant) -> Outcome {
+/// Waits until all who entered have left. Whose session ended was out before, whatever the recipe says.
+pub(super) async fn leave(
+    keeper: &Keeper,
+    visit: Option<Visit>,
+    of: (u64, i64),
+    deadline: Instant,
+) -> Outcome {
     let Some(mut visit) = visit.filter(|visit| visit.of == of) else { return refused("not-in") };
     visit.barrier.call(Call::Leave);
     loop {
         match timeout_at(deadline.into(), visit.barrier.next()).await {
-            Ok(Some(Told::Over(Left::Resigned))) => return told(Value::One(of.1)),
+            Ok(Some(Told::Over(Left::Resigned))) if session_of(keeper) == visit.session => {
+                return told(Value::One(of.1));
+            }
             Ok(Some(Told::Over(_)) | None) => return refused("out"),
             Ok(Some(Told::Entered)) => {}
             // Dropped, it goes on leaving by itself.
@@ -77,8 +89,8 @@ pub(super) async fn leave(visit: Option<Visit>, of: (u64, i64), deadline: Instan
 }
 
 /// Leaves what it is in, as far as that can be had soon: others wait for it.
-pub(super) async fn abandon(visit: Option<Visit>) {
+pub(super) async fn abandon(keeper: &Keeper, visit: Option<Visit>) {
     let Some(visit) = visit else { return };
     let of = visit.of;
-    let _ = leave(Some(visit), of, Instant::now() + FAREWELL).await;
+    let _ = leave(keeper, Some(visit), of, Instant::now() + FAREWELL).await;
 }

@@ -116,8 +116,11 @@ impl Queues {
         let Some(place) = self.place(keeper, key, deadline).await else { return refused("no-queue") };
         let Some(session) = session_of(keeper) else { return refused("no-session") };
         let base = path(Object::Queue, key);
+        if place.claim.take().is_some() {
+            // What it has still is given back by whoever is dropped.
+            place.consumer = None;
+        }
         let mut consumer = place.consumer.take().unwrap_or_else(|| keeper.drive(Consumer::new(base)));
-        place.claim = None;
         consumer.call(ConsumerCall::Claim);
         loop {
             match timeout_at(deadline.into(), consumer.next()).await {
@@ -150,10 +153,8 @@ impl Queues {
         tokio::task::yield_now().await;
         while let Some(heard) = now_or_never(consumer.next()) {
             match heard {
-                Some(ConsumerTold::ClaimOver { .. }) => {
-                    place.consumer = Some(consumer);
-                    return refused("not-holder");
-                }
+                // Dropped, it gives back what is left of it.
+                Some(ConsumerTold::ClaimOver { .. }) => return refused("not-holder"),
                 Some(ConsumerTold::Over(_)) | None => return refused("left"),
                 Some(_) => {}
             }
@@ -166,10 +167,7 @@ impl Queues {
                     return told(Value::One(element));
                 }
                 // It may have been done before.
-                Ok(Some(ConsumerTold::ClaimOver { .. })) => {
-                    place.consumer = Some(consumer);
-                    return in_doubt("claim-over");
-                }
+                Ok(Some(ConsumerTold::ClaimOver { .. })) => return in_doubt("claim-over"),
                 Ok(Some(ConsumerTold::Over(_)) | None) => return in_doubt("left"),
                 Ok(Some(_)) => {}
                 Err(_) => return in_doubt("not-in-time"),
