@@ -404,18 +404,26 @@ fn verdict_of(run: &Path, check: &str) -> String {
     found["verdict"].as_str().unwrap_or_default().to_owned()
 }
 
+/// A run of a workload of applications under one fault, in which these checks find nothing. Gives the folder,
+/// and what was said of the fault.
+fn sound_with_holders(folder: &Path, workload: &str, nemesis: &str, checks: &[&str]) -> (PathBuf, String) {
+    let output = of_holders(folder, &[workload, "--nemesis", nemesis, "--time-limit", "15s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let run = folder.join("runs/latest");
+    for check in checks {
+        assert_eq!(verdict_of(&run, check), "valid", "{check}: {}", text(&output));
+    }
+    let injected = transitions(&run, "injected");
+    let sentence = injected[0]["detail"]["sentence"].as_str().expect("words").to_owned();
+    (run, sentence)
+}
+
 #[test]
 fn a_holder_that_is_stopped_beyond_its_session_is_followed_by_another_and_nothing_stale_is_taken() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
-    let output = of_holders(folder.path(), &["lock", "--nemesis", "pause-holder", "--time-limit", "15s"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    let run = folder.path().join("runs/latest");
-    for check in ["tokens", "exclusion", "guarded-store", "left-behind", "faults"] {
-        assert_eq!(verdict_of(&run, check), "valid", "{check}: {}", text(&output));
-    }
-    let injected = transitions(&run, "injected");
-    let sentence = injected[0]["detail"]["sentence"].as_str().expect("words");
+    let checks = ["tokens", "exclusion", "guarded-store", "left-behind", "faults"];
+    let (run, sentence) = sound_with_holders(folder.path(), "lock", "pause-holder", &checks);
     assert!(sentence.starts_with("pause application") && sentence.contains("by token"), "{sentence}");
     let evidence = transitions(&run, "verified");
     let words = evidence[0]["detail"]["evidence"].as_str().expect("words");
@@ -426,14 +434,8 @@ fn a_holder_that_is_stopped_beyond_its_session_is_followed_by_another_and_nothin
 fn what_a_stopped_consumer_has_claimed_is_handed_to_another_and_done_once() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
-    let output = of_holders(folder.path(), &["queue", "--nemesis", "pause-holder", "--time-limit", "15s"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    let run = folder.path().join("runs/latest");
-    for check in ["queue", "exclusion", "durability", "convergence", "faults"] {
-        assert_eq!(verdict_of(&run, check), "valid", "{check}: {}", text(&output));
-    }
-    let injected = transitions(&run, "injected");
-    let sentence = injected[0]["detail"]["sentence"].as_str().expect("words");
+    let checks = ["queue", "exclusion", "durability", "convergence", "faults"];
+    let (_, sentence) = sound_with_holders(folder.path(), "queue", "pause-holder", &checks);
     assert!(sentence.contains("which holds an element of queue"), "{sentence}");
 }
 
@@ -441,14 +443,8 @@ fn what_a_stopped_consumer_has_claimed_is_handed_to_another_and_done_once() {
 fn nobody_waits_at_a_barrier_for_one_whose_session_is_over_and_nobody_goes_on_alone() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
-    let output = of_holders(folder.path(), &["barrier", "--nemesis", "kill-holder", "--time-limit", "15s"]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
-    let run = folder.path().join("runs/latest");
-    for check in ["barrier", "convergence", "faults"] {
-        assert_eq!(verdict_of(&run, check), "valid", "{check}: {}", text(&output));
-    }
-    let injected = transitions(&run, "injected");
-    let sentence = injected[0]["detail"]["sentence"].as_str().expect("words");
+    let checks = ["barrier", "convergence", "faults"];
+    let (_, sentence) = sound_with_holders(folder.path(), "barrier", "kill-holder", &checks);
     assert!(sentence.contains("which is in round"), "{sentence}");
 }
 

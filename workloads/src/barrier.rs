@@ -164,8 +164,7 @@ impl<'a> Told<'a> {
     fn alone(&self) -> Option<Finding<'a>> {
         let ended = |op: &&&Recorded| op.outcome == End::Ok;
         let first = self.enters.iter().filter(ended).min_by_key(|op| op.ret)?;
-        let sent = |op: &&&Recorded| !op.error.as_deref().is_some_and(|error| error.starts_with("not-sent"));
-        let came = self.enters.iter().filter(|op| op.call < first.ret).filter(sent);
+        let came = self.enters.iter().filter(|op| op.call < first.ret && op.was_sent());
         let came: BTreeSet<u64> = came.map(|op| op.process).collect();
         if came.len() >= PARTIES {
             return None;

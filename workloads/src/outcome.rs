@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use checker::history::{Event, EventKind, Function, Value};
+use checker::history::{Event, EventKind, Function, NOT_SENT, Value};
 
 use crate::op::{Object, Op};
 
@@ -72,7 +72,7 @@ impl Outcome {
     /// An operation that never left the client.
     #[must_use]
     pub fn not_sent(op: &Op, why: &str) -> Self {
-        Self::without_result(EventKind::Fail, op, format!("not-sent: {why}"))
+        Self::without_result(EventKind::Fail, op, format!("{NOT_SENT}: {why}"))
     }
 
     /// An operation whose answer never came.

@@ -28,6 +28,7 @@ use harness_core::fault::application::{Harm, Holder};
 use harness_systems::application::monotonic_ns;
 use runs::member::MemberId;
 use rustix::process::Signal;
+use workloads::Kind;
 
 use crate::clock::{RunClock, RunNs};
 use crate::cluster::process_clock::Clocks;
@@ -43,8 +44,8 @@ const READINGS: u32 = 16;
 /// What applications are started with.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What they hold.
-    pub holds: workloads::Applications,
+    /// What they do.
+    pub workload: Kind,
     /// Where the members are found.
     pub members: Vec<(MemberId, SocketAddr)>,
     /// How long their sessions outlive their silence.
@@ -116,14 +117,7 @@ impl Applications {
         let link = self.network.open(&targets)?;
         let mut command = Command::new(&self.executable);
         command.arg("app").arg("--parent").arg(std::process::id().to_string());
-        let holds = match self.settings.holds {
-            workloads::Applications::Lock => "lock",
-            workloads::Applications::Election => "election",
-            workloads::Applications::Standby => "standby",
-            workloads::Applications::Queue => "queue",
-            workloads::Applications::Barrier => "barrier",
-        };
-        command.arg("--holds").arg(holds).arg("--store").arg(self.store.to_string());
+        command.arg("--holds").arg(self.settings.workload.name()).arg("--store").arg(self.store.to_string());
         for entrance in link.entrances() {
             command.arg("--member").arg(entrance.to_string());
         }

@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow};
 use harness_systems::application::Program;
 use harness_systems::zookeeper::application;
 use std::time::Duration;
-use workloads::Applications;
+use workloads::Kind;
 
 use super::links::pipes;
 use super::stand_in::die_with;
@@ -14,14 +14,8 @@ use crate::exit::{Exit, Failure};
 /// Serves until its input ends, or the harness is gone.
 pub fn app(args: &AppArgs) -> Result<Exit, Failure> {
     die_with(args.parent)?;
-    let holds = match args.holds.as_str() {
-        "lock" => Applications::Lock,
-        "election" => Applications::Election,
-        "standby" => Applications::Standby,
-        "queue" => Applications::Queue,
-        "barrier" => Applications::Barrier,
-        other => return Err(anyhow!("nothing is held as {other}").into()),
-    };
+    let holds = Kind::from_name(&args.holds).and_then(Kind::applications);
+    let holds = holds.ok_or_else(|| anyhow!("nothing is held as {}", args.holds))?;
     let program = Program {
         holds,
         members: args.member.clone(),

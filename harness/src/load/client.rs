@@ -104,9 +104,7 @@ impl LoadClient {
     fn gives_up(&self) -> Option<Op> {
         let applications = self.shared.applications.as_ref()?;
         // What it has of a queue it gives back when it goes.
-        if !applications.settings().holds.one_holds() {
-            return None;
-        }
+        applications.settings().workload.applications().filter(|kind| kind.one_holds())?;
         let holder = applications.held_by(self.own.session()?)?;
         let token = i64::try_from(holder.token).ok()?;
         Some(Op::new(Object::Lock, holder.key, Body::Release { token }))

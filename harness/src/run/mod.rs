@@ -94,6 +94,8 @@ pub fn announce(prepared: &Prepared) -> Result<(), Failure> {
 
 /// Runs it on real members. Afterwards its folder holds everything that the verdict is drawn from.
 pub async fn execute(prepared: &Prepared, site: Site, interrupt: &Interrupt) -> Result<(), Failure> {
+    #[cfg(feature = "docker")]
+    pull_missing(prepared, &site, interrupt).await?;
     let clock = RunClock::start();
     let begun = Instant::now();
     prepared.progress.step(&format!("starting {}", plural(u64::from(prepared.options.members()), "member")));
@@ -177,6 +179,23 @@ async fn start_cluster(
     Err(anyhow!("no attempt was made to start the ensemble").into())
 }
 
+/// Pulls what the engine does not have, where that was asked for. No member's start has that in it.
+#[cfg(feature = "docker")]
+async fn pull_missing(prepared: &Prepared, site: &Site, interrupt: &Interrupt) -> Result<(), Failure> {
+    use crate::cluster::docker::pull;
+    use crate::config::Pull;
+    let RunOptions { containers, system, .. } = &prepared.options;
+    let (Site::Docker(engine), Pull::Missing, Some(contained)) = (site, containers.pull, system.contained())
+    else {
+        return Ok(());
+    };
+    let say = |line: &str| prepared.progress.say(line);
+    tokio::select! {
+        pulled = pull::missing(engine, containers.image.as_deref(), contained, say) => pulled,
+        () = interrupt.asked() => Err(Failure::Interrupted),
+    }
+}
+
 /// A cluster without members yet.
 async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Result<Arc<dyn Cluster>, Failure> {
     match site {
@@ -185,13 +204,9 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
         }
         #[cfg(feature = "docker")]
         Site::Docker(engine) => {
-            use crate::cluster::docker::{self, DockerCluster, DockerSettings};
-            use crate::config::{Containers, Pull};
-            let Containers { image, image_command, publish, pull } = prepared.options.containers.clone();
-            if let (Pull::Missing, Some(contained)) = (pull, prepared.options.system.contained()) {
-                let say = |line: &str| prepared.progress.say(line);
-                docker::pull::missing(&engine, image.as_deref(), contained, say).await?;
-            }
+            use crate::cluster::docker::{DockerCluster, DockerSettings};
+            use crate::config::Containers;
+            let Containers { image, image_command, publish, .. } = prepared.options.containers.clone();
             let docker = DockerSettings { image, image_command, publish };
             Ok(Arc::new(DockerCluster::create(settings(prepared), docker, engine, clock).await?))
         }
@@ -318,11 +333,13 @@ fn applications(
     clock: RunClock,
 ) -> Result<Option<Arc<Applications>>, Failure> {
     let options = &prepared.options;
-    let Some(holds) = options.applications() else { return Ok(None) };
+    if options.applications().is_none() {
+        return Ok(None);
+    }
     let address = |member: &MemberId| (*member, cluster.client_address(*member));
     let hold = Duration::from_millis(prepared.schedule.hold_ms);
     let settings = applications::Settings {
-        holds,
+        workload: options.workload,
         members: cluster.members().iter().map(address).collect(),
         session_timeout: describe::session_timeout(options),
         patience: hold + APPLICATION_PATIENCE,

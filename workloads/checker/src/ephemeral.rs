@@ -342,8 +342,7 @@ fn sessions(history: &History) -> Result<BTreeMap<u64, Session<'_>>, Broken<'_>>
         let Some(session) = op.session.map(|id| sessions.entry(id).or_default()) else { continue };
         // Who falls silent has sent nothing: the session lives for its time-out, whatever became of its
         // connection.
-        let leaves = op.kind == OpKind::Close
-            && !op.error.as_deref().is_some_and(|error| error.starts_with("not-sent"));
+        let leaves = op.kind == OpKind::Close && op.was_sent();
         if leaves && session.leaving.is_none() {
             session.leaving = Some(op);
         }

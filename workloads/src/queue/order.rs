@@ -1,34 +1,29 @@
 //! The order of a queue: what was put first is handed out first.
 //!
 //! Element a is *overtaken* by b where a was put before b began to be put, and b was told before the first
-//! dequeue that tells a began. Somebody else may have had a just then, and given it back or died: a dequeue
-//! that tells nothing, and was not over. Each such has one element at a moment. So b may have overtaken as
-//! many elements as there are such dequeues beside it, and not one more. That is counted for each b, in
-//! n log n: in the order of their puts from the last to the first, among those that were told later.
+//! dequeue that tells a began. Somebody else may have had a just then, whose dequeue tells nothing; each has
+//! one element at a moment. So b may have overtaken as many elements as such dequeues had begun by then, and
+//! not one more. That is counted for each b in n log n: elements are taken in by the end of their put, and
+//! counted by when they were first asked for.
 
 use checker::history::{NEVER, Op, Outcome, Rank, describe};
 
 use super::told::{Element, Finding, Told};
 
 /// When an element came and went.
-struct Passage<'a> {
-    element: &'a Element<'a>,
-    /// The first dequeue that tells it.
-    first: Option<&'a Op>,
-    /// Its call, or never.
-    call: Rank,
+struct Passage<'t, 'a> {
+    element: &'t Element<'a>,
+    /// When it was there at the latest.
+    there: Rank,
+    /// When the first dequeue that tells it was called.
+    asked: Rank,
 }
 
-impl<'a> Passage<'a> {
-    fn of(element: &'a Element<'a>) -> Self {
-        let first = element.handed.iter().min_by_key(|op| op.ret).copied();
-        let call = element.handed.iter().map(|op| op.call).min().unwrap_or(NEVER);
-        Self { element, first, call }
-    }
-
-    /// When it was there at the latest.
-    fn there(&self) -> Rank {
-        if self.element.put.outcome == Outcome::Ok { self.element.put.ret } else { NEVER }
+impl<'t, 'a> Passage<'t, 'a> {
+    fn of(element: &'t Element<'a>) -> Self {
+        let there = if element.put.outcome == Outcome::Ok { element.put.ret } else { NEVER };
+        let asked = element.handed.iter().map(|op| op.call).min().unwrap_or(NEVER);
+        Self { element, there, asked }
     }
 }
 
@@ -62,74 +57,55 @@ impl Counter {
 
 /// An element that was overtaken, and nobody may have had it then.
 pub(super) fn overtaken<'a>(told: &Told<'a>) -> Option<Finding<'a>> {
-    let passages: Vec<Passage<'_>> = told.elements.values().map(Passage::of).collect();
-    let mut by_there: Vec<&Passage<'_>> = passages.iter().filter(|one| one.there() != NEVER).collect();
-    by_there.sort_by_key(|one| one.there());
-    let mut by_put: Vec<&Passage<'_>> = passages.iter().filter(|one| one.first.is_some()).collect();
+    let passages: Vec<Passage<'_, 'a>> = told.elements.values().map(Passage::of).collect();
+    let mut by_there: Vec<&Passage<'_, 'a>> = passages.iter().filter(|one| one.there != NEVER).collect();
+    by_there.sort_by_key(|one| one.there);
+    let mut by_put: Vec<&Passage<'_, 'a>> = passages.iter().collect();
     by_put.sort_by_key(|one| one.element.put.call);
-    let mut calls: Vec<Rank> = by_there.iter().map(|one| one.call).collect();
-    calls.sort_unstable();
-    let (begun, ended) = blind(told);
-    let mut seen = Counter::of(calls.len());
-    let mut number = 0;
-    let mut earlier = by_there.iter().peekable();
+    let mut asked: Vec<Rank> = by_there.iter().map(|one| one.asked).collect();
+    asked.sort_unstable();
+    let mut counter = Counter::of(asked.len());
+    let mut there = 0;
     for later in by_put {
-        while let Some(one) = earlier.next_if(|one| one.there() < later.element.put.call) {
-            seen.add(calls.partition_point(|call| *call < one.call));
-            number += 1;
+        while let Some(one) = by_there.get(there).filter(|one| one.there < later.element.put.call) {
+            counter.add(asked.partition_point(|other| *other < one.asked));
+            there += 1;
         }
-        let Some(first) = later.first else { continue };
-        let overtakes = number - seen.before(calls.partition_point(|call| *call <= first.ret));
-        let beside =
-            begun.partition_point(|call| *call < first.ret) - ended.partition_point(|end| *end < first.call);
-        if overtakes > beside {
-            return sentence(told, later, first, (overtakes, beside));
+        let Some(first) = later.element.handed.iter().min_by_key(|op| op.ret).copied() else { continue };
+        let overtakes = there - counter.before(asked.partition_point(|other| *other <= first.ret));
+        let blind = told.blind.partition_point(|call| *call < first.ret);
+        if overtakes > blind {
+            let passed = by_there[..there].iter().filter(|one| one.asked > first.ret);
+            let one = passed.min_by_key(|one| one.element.put.call)?;
+            return Some(finding(one.element, (later.element, first), (overtakes, blind)));
         }
     }
     None
 }
 
-/// When dequeues that tell nothing began, and when they ended.
-fn blind(told: &Told<'_>) -> (Vec<Rank>, Vec<Rank>) {
-    let (mut begun, mut ended): (Vec<Rank>, Vec<Rank>) = told.blind.iter().copied().unzip();
-    begun.sort_unstable();
-    ended.sort_unstable();
-    (begun, ended)
-}
-
-/// Names the element that was put first of those that were overtaken.
-fn sentence<'a>(
-    told: &Told<'a>,
-    later: &Passage<'_>,
-    first: &Op,
-    (overtakes, beside): (usize, usize),
-) -> Option<Finding<'a>> {
-    let (put, told_by) = (later.element.put, first);
-    let passed = |element: &&Element<'a>| {
-        let one = Passage { element, first: None, call: NEVER };
-        let call = element.handed.iter().map(|op| op.call).min().unwrap_or(NEVER);
-        one.there() < put.call && call > told_by.ret
-    };
-    let element = told.elements.values().filter(passed).min_by_key(|element| element.put.call)?;
-    let own = told.elements.values().find(|element| std::ptr::eq(element.put, put))?;
-    let by = own.handed.iter().find(|op| std::ptr::eq(**op, told_by)).copied()?;
-    let then = match element.handed.iter().min_by_key(|op| op.call) {
+/// That the first element was overtaken by the second one, when this dequeue told that.
+fn finding<'a>(
+    one: &Element<'a>,
+    (later, by): (&Element<'a>, &'a Op),
+    (overtakes, blind): (usize, usize),
+) -> Finding<'a> {
+    let asked = one.handed.iter().min_by_key(|op| op.call).copied();
+    let then = match asked {
         Some(op) => format!("and only afterwards {}", describe(op)),
         None => "and nobody was handed the first one at all".to_owned(),
     };
-    let others = match (overtakes, beside) {
+    let others = match (overtakes, blind) {
         (1, 0) => String::new(),
-        (many, beside) => {
-            format!(" ({many} elements were overtaken so, and {beside} dequeues may have had one of them)")
+        (many, blind) => {
+            format!(" ({many} elements were overtaken so, and {blind} dequeues may have had one of them)")
         }
     };
     let sentence = format!(
         "{}, and then {}, but {}, {then}{others}",
-        describe(element.put),
-        describe(own.put),
+        describe(one.put),
+        describe(later.put),
         describe(by)
     );
-    let mut ops = vec![element.put, own.put, by];
-    ops.extend(element.handed.iter().min_by_key(|op| op.call).copied());
-    Some((sentence, ops))
+    let ops = [one.put, later.put, by].into_iter().chain(asked).collect();
+    (sentence, ops)
 }

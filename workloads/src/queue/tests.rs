@@ -120,6 +120,7 @@ fn nobody_is_handed_what_is_done() {
     assert_eq!(one().gets(2, 1, (7, 8)).left(&[]).accused(), ["queue"]);
     assert!(one().gets(2, 1, (5, 8)).left(&[]).accused().is_empty(), "asked for before it was done");
     assert_eq!(one().left(&[1]).accused(), ["queue"], "it came back");
+    assert_eq!(Made::default().put(1, (0, 1)).left(&[1, 1]).accused(), ["queue"], "it is there twice");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What a history tells of one queue: its elements, and what became of each.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use checker::durability::FinalState;
-use checker::history::{NEVER, Op, OpKind, Outcome, Rank, describe};
+use checker::history::{Op, OpKind, Outcome, Rank, describe};
 
 /// What was found, in a sentence, with the operations that show it.
 pub(super) type Finding<'a> = (String, Vec<&'a Op>);
@@ -22,17 +22,12 @@ pub(super) struct Element<'a> {
 /// One queue, as its history tells of it.
 pub(super) struct Told<'a> {
     pub(super) elements: BTreeMap<i64, Element<'a>>,
-    /// When somebody may have had an element who was not told one: from the call of the dequeue to its end.
-    pub(super) blind: Vec<(Rank, Rank)>,
-    /// Calls of dequeues that were refused: where elements are handed out they may have had one.
-    given_back: Vec<Rank>,
+    /// Calls of dequeues that may have had an element from then on, and told none, in their order.
+    pub(super) blind: Vec<Rank>,
     /// Dequeues that may have taken an element for good.
     pub(super) may_have_taken: usize,
     pub(super) ops: usize,
 }
-
-/// How the error of what never left the client begins.
-const NOT_SENT: &str = "not-sent";
 
 /// Whether the answer of a dequeue is an element that is to be acknowledged.
 fn is_handed_out(op: &Op) -> bool {
@@ -42,13 +37,8 @@ fn is_handed_out(op: &Op) -> bool {
 impl<'a> Told<'a> {
     /// What the operations of a queue tell, unless they can't be those of a queue.
     pub(super) fn of(ops: &[&'a Op]) -> Result<Self, Finding<'a>> {
-        let mut told = Self {
-            elements: BTreeMap::new(),
-            blind: Vec::new(),
-            given_back: Vec::new(),
-            may_have_taken: 0,
-            ops: ops.len(),
-        };
+        let mut told =
+            Self { elements: BTreeMap::new(), blind: Vec::new(), may_have_taken: 0, ops: ops.len() };
         for op in ops {
             let OpKind::Enqueue { value } = op.kind else { continue };
             let element = Element { put: op, handed: Vec::new(), done: None, may_be_done: false };
@@ -60,36 +50,31 @@ impl<'a> Told<'a> {
         }
         for op in ops {
             match op.kind {
-                OpKind::Dequeue { value } => told.dequeued(op, value)?,
+                OpKind::Dequeue { value: Some(value) } if op.outcome == Outcome::Ok => {
+                    told.handed(op, value)?
+                }
                 OpKind::Acknowledge { value } => told.acknowledged(op, value),
                 _ => {}
             }
         }
-        let hands_out = ops.iter().any(|op| is_handed_out(op) && matches!(op.kind, OpKind::Dequeue { .. }));
-        if hands_out {
-            told.may_have_taken = 0;
-            told.blind.extend(told.given_back.iter().map(|call| (*call, NEVER)));
-        }
+        told.note_blind(ops);
         Ok(told)
     }
 
-    fn dequeued(&mut self, op: &'a Op, value: Option<i64>) -> Result<(), Finding<'a>> {
-        match (op.outcome, value) {
-            (Outcome::Ok, Some(value)) => self.handed(op, value),
-            (Outcome::Ok, None) => Ok(()),
-            (Outcome::Fail, _) => {
-                // It may have had one that it gave back, and others learn of that by and by.
-                if !op.error.as_deref().is_some_and(|error| error.starts_with(NOT_SENT)) {
-                    self.given_back.push(op.call);
-                }
-                Ok(())
-            }
-            (Outcome::Info, _) => {
-                self.blind.push((op.call, NEVER));
-                self.may_have_taken += 1;
-                Ok(())
-            }
-        }
+    /// Whoever has no answer may have an element ever since. Where elements are handed out, so may whoever
+    /// was refused: it may have given one back, and others learn of that by and by.
+    fn note_blind(&mut self, ops: &[&'a Op]) {
+        let dequeues = || ops.iter().filter(|op| matches!(op.kind, OpKind::Dequeue { .. }));
+        let hands_out = dequeues().any(|op| is_handed_out(op));
+        let unanswered = dequeues().filter(|op| op.outcome == Outcome::Info).count();
+        self.may_have_taken = if hands_out { 0 } else { unanswered };
+        let blind = dequeues().filter(|op| match op.outcome {
+            Outcome::Ok => false,
+            Outcome::Fail => hands_out && op.was_sent(),
+            Outcome::Info => true,
+        });
+        self.blind = blind.map(|op| op.call).collect();
+        self.blind.sort_unstable();
     }
 
     /// Somebody was told an element: one that may be there, and is nobody's for good.
@@ -141,6 +126,12 @@ impl<'a> Told<'a> {
 
     /// A last read that shows what can't be there.
     pub(super) fn shown(&self, state: &FinalState, is_whole: bool) -> Option<Finding<'a>> {
+        let mut seen = BTreeSet::new();
+        if let Some(value) = state.list.iter().flatten().find(|value| !seen.insert(**value)) {
+            let put = self.elements.get(value).map(|element| element.put);
+            let read = format!("at the end member {} has {value} in queue {} twice", state.member, state.key);
+            return Some((read, put.into_iter().collect()));
+        }
         state.list.iter().flatten().find_map(|value| {
             let read = format!("at the end member {} has {value} in queue {}", state.member, state.key);
             match self.elements.get(value) {

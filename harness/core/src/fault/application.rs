@@ -29,14 +29,12 @@ pub struct Holder {
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { application, thing, key, token } = self;
-        let what = match thing {
-            Thing::Lock => "lock",
-            Thing::Element => "an element of queue",
-            Thing::Round => {
-                return write!(f, "application {application}, which is in round {token} of barrier {key}");
-            }
-        };
-        write!(f, "application {application}, which holds {what} {key} by token {token}")
+        write!(f, "application {application}, which ")?;
+        match thing {
+            Thing::Lock => write!(f, "holds lock {key} by token {token}"),
+            Thing::Element => write!(f, "holds an element of queue {key} by token {token}"),
+            Thing::Round => write!(f, "is in round {token} of barrier {key}"),
+        }
     }
 }
 

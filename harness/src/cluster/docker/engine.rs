@@ -26,7 +26,7 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(3);
 /// How long it may take to answer a ping before it counts as gone.
 const PING_PATIENCE: Duration = Duration::from_secs(2);
 /// What the client library itself waits for the head of an answer, in seconds; each call has its own bound
-/// below this.
+/// below this, but for a pull, which goes on as long as the engine tells of it.
 const LIBRARY_PATIENCE_S: u64 = 120;
 
 /// Why there is no engine to work with, and what to do about it.

@@ -25,7 +25,6 @@ use super::bodies::Common;
 use super::engine::Engine;
 use super::image::{DATA, EXECUTABLE};
 use super::member::Member;
-
 use super::sandbox::{Plan, Sandbox, dialled, mount_points};
 use super::trouble::Trouble;
 use super::{image, keep, pull};

@@ -1,4 +1,4 @@
-//! The cluster of containers: real network namespaces, a real packet filter, nothing pulled, nothing left.
+//! The cluster of containers: real network namespaces, a real packet filter, nothing left.
 //!
 //! Per member a *sandbox* runs our agent as process 1 and owns the member's network and processes; the
 //! member's own container joins both. So a restarted member keeps its address and its partitions (a plain
@@ -12,7 +12,8 @@
 //! away, is a failure of the harness and never a fault.
 //!
 //! - [`place`], [`engine`]: where an engine is, and asking it for things, never without a time-out.
-//! - [`elf`], `image`: this executable as an image of its own.
+//! - [`elf`], `image`: this executable as an image of its own; [`pull`]: images of others, where that was
+//!   asked for.
 //! - `labels`, [`inventory`], `belongings`, [`sweep`]: what is ours, and that it goes.
 //! - `container`, `agent`, `sandbox`, `member`, `bodies`: the parts of a member; `auxiliary`: what stands
 //!   beside them.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use checker::history::{EventKind, Function};
+use checker::history::{EventKind, Function, NOT_SENT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
@@ -22,7 +22,7 @@ use tokio::time::Instant;
 use workloads::op::{Body, Object, Op};
 
 use super::file::Program;
-use super::lines::{self, NOT_SENT};
+use super::lines;
 use super::process::{NoAnswer, Process};
 use crate::system::Beginning;
 

@@ -24,7 +24,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use checker::history::{BAD_VERSION, EventKind, Function, Value};
+use checker::history::{BAD_VERSION, EventKind, Function, NOT_SENT, Value};
 use runs::clock::whole_milliseconds;
 use serde::{Deserialize, Serialize};
 use workloads::op::{Body, Object};
@@ -190,9 +190,6 @@ fn failed(op: &Op, error: &str) -> Outcome {
     };
     Outcome { refusal: Some(refusal), ..Outcome::without_result(EventKind::Fail, op, error) }
 }
-
-/// The error of an operation that never left the client.
-pub const NOT_SENT: &str = "not-sent";
 
 /// The value of a success; none for what no write of a workload can have left.
 fn told(op: &Op, functions: &[Function], value: &serde_json::Value) -> Result<Option<Value>, String> {

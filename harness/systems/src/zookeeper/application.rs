@@ -13,7 +13,7 @@ mod queue;
 use std::time::{Duration, Instant};
 
 use checker::history::{EventKind, Function, Value};
-use node_client::{Keeper, KeeperOptions, Running, ServerList};
+use node_client::{ErrorCode, Keeper, KeeperOptions, Request, Running, ServerList};
 use node_recipes::election::{self, Election, Status};
 use node_recipes::line::{Ticket, Token};
 use node_recipes::names::{Guid, Layout, Wish};
@@ -22,7 +22,7 @@ use node_recipes::standby::{self, ActiveStandby, Told};
 use node_wire::ids::SessionId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 use workloads::op::Object;
 use workloads::{Applications, STALE_TOKEN};
 use zookeeper_mapping::path;
@@ -34,6 +34,8 @@ use crate::application::{Answered, Asked, Guarded, Hello, Judged, Program, monot
 
 /// How long a resignation may take that nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long whoever gives up what did not come in time may take for it.
+const WITHDRAWAL: Duration = Duration::from_secs(1);
 
 /// The rules of its recipe: sound, or without the one that ends a term with its certainty.
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +137,28 @@ fn told(value: Value) -> Outcome {
 
 fn refused(why: &str) -> Outcome {
     Err((EventKind::Fail, why.to_owned()))
+}
+
+fn in_doubt(why: &str) -> Outcome {
+    Err((EventKind::Info, why.to_owned()))
+}
+
+/// Something was given up that did not come in time: it certainly has no effect when this is over, or nobody
+/// knows.
+async fn given_up(over: impl Future<Output = ()>, why: &str) -> Outcome {
+    match timeout(WITHDRAWAL, over).await {
+        Ok(()) => refused(why),
+        Err(_) => in_doubt(why),
+    }
+}
+
+/// Makes a znode. True when it is there, whoever made it.
+async fn make(keeper: &Keeper, request: Request, deadline: Instant) -> bool {
+    match timeout_at(deadline.into(), keeper.call(request)).await {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => error.refusal() == Some(ErrorCode::NodeExists),
+        Err(_) => false,
+    }
 }
 
 /// The application.
@@ -408,7 +432,7 @@ impl Application {
                 Ok(News::Over) => return told(Value::One(token)),
                 Ok(_) => {}
                 // What is in doubt is settled by the recipe, or ends with the session.
-                Err(_) => return Err((EventKind::Info, "not-in-time".to_owned())),
+                Err(_) => return in_doubt("not-in-time"),
             }
         }
     }
@@ -424,7 +448,7 @@ impl Application {
             self.queues.leave().await;
             let _ = self.keeper.close().await;
         };
-        let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        let _ = timeout(FAREWELL, farewell).await;
     }
 }
 

@@ -301,7 +301,16 @@ pub struct Op {
     pub error: Option<Arc<str>>,
 }
 
+/// How the error of an operation begins that never left its client.
+pub const NOT_SENT: &str = "not-sent";
+
 impl Op {
+    /// Whether it may have left its client.
+    #[must_use]
+    pub fn was_sent(&self) -> bool {
+        !self.error.as_deref().is_some_and(|error| error.starts_with(NOT_SENT))
+    }
+
     /// A compare-and-set that was refused because the register did not hold what it asked for: an
     /// observation, unlike a failure that says nothing about the register (never sent, no such node).
     /// Histories from elsewhere name no error; there a failed compare-and-set means the comparison failed.

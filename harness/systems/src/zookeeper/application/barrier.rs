@@ -1,11 +1,11 @@
 //! An application's part in barriers: it enters a round together with others, and leaves it together with
 //! them. A round has a znode of its own, below that of its barrier.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
-use checker::history::{EventKind, Value};
-use node_client::{CreateMode, Keeper, Running};
+use checker::history::Value;
+use node_client::{Acl, CreateMode, Keeper, Request, Running};
 use node_recipes::double_barrier::{Call, DoubleBarrier, Told};
 use node_recipes::line::Left;
 use node_recipes::names::Guid;
@@ -15,10 +15,7 @@ use workloads::barrier::PARTIES;
 use workloads::op::Object;
 use zookeeper_mapping::{encode_name, path};
 
-use super::{FAREWELL, Outcome, refused, session_of, told};
-
-/// How long whoever did not come in may take to withdraw.
-const WITHDRAWAL: Duration = Duration::from_secs(1);
+use super::{FAREWELL, Outcome, given_up, in_doubt, make, refused, session_of, told};
 
 /// A visit of a round.
 pub(super) struct Visit {
@@ -28,22 +25,14 @@ pub(super) struct Visit {
     barrier: Running<DoubleBarrier>,
 }
 
-fn in_doubt(why: &str) -> Outcome {
-    Err((EventKind::Info, why.to_owned()))
-}
-
 /// Waits until so many have come. Whoever is in is given the visit.
 pub(super) async fn enter(keeper: &Keeper, of: (u64, i64), deadline: Instant) -> (Outcome, Option<Visit>) {
     let (key, round) = of;
     let place = format!("{}/{}", path(Object::Barrier, key), encode_name(round));
-    let made = keeper.create(place.as_str(), Bytes::new(), CreateMode::Persistent);
-    // That it is there already is as good.
-    match timeout_at(deadline.into(), made).await {
-        Ok(made) if made.as_ref().is_err_and(|error| !error.is_definite()) => {
-            return (refused("no-round"), None);
-        }
-        Ok(_) => {}
-        Err(_) => return (refused("no-round"), None),
+    let (acl, mode) = (vec![Acl::world_anyone()], CreateMode::Persistent);
+    let request = Request::Create { path: place.as_str().into(), data: Bytes::new(), acl, mode };
+    if !make(keeper, request, deadline).await {
+        return (refused("no-round"), None);
     }
     let guid = Guid(rand::random());
     let mut barrier = keeper.drive(DoubleBarrier::enter(place, PARTIES, guid, Bytes::new()));
@@ -56,14 +45,11 @@ pub(super) async fn enter(keeper: &Keeper, of: (u64, i64), deadline: Instant) ->
     }
 }
 
-/// It did not come in in time, and is certainly out again, or nobody knows.
+/// It did not come in in time, and is to be out again.
 async fn withdraw(mut barrier: Running<DoubleBarrier>) -> Outcome {
     barrier.call(Call::Leave);
     let over = async { while !matches!(barrier.next().await, Some(Told::Over(_)) | None) {} };
-    match timeout_at((Instant::now() + WITHDRAWAL).into(), over).await {
-        Ok(()) => refused("not-in-time"),
-        Err(_) => in_doubt("not-in-time"),
-    }
+    given_up(over, "not-in-time").await
 }
 
 /// Waits until all who entered have left. Whose session ended was out before, whatever the recipe says.

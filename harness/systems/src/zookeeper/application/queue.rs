@@ -8,10 +8,10 @@
 //! other one since it asked; and whoever is told that there is none has had none when it is told.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytestring::ByteString;
-use checker::history::{EventKind, Value};
+use checker::history::Value;
 use node_client::{Keeper, Running};
 use node_recipes::names::Guid;
 use node_recipes::queue::{self, Consumer, ConsumerCall, ConsumerTold, Producer, ProducerCall, ProducerTold};
@@ -21,13 +21,8 @@ use workloads::op::Object;
 use workloads::text;
 use zookeeper_mapping::path;
 
-use super::{FAREWELL, Outcome, moment, now_or_never, number, refused, session_of, told};
+use super::{Outcome, given_up, in_doubt, make, moment, now_or_never, number, refused, session_of, told};
 use crate::application::{monotonic_ns, monotonic_of};
-
-/// Nobody knows what came of it.
-fn in_doubt(why: &str) -> Outcome {
-    Err((EventKind::Info, why.to_owned()))
-}
 
 /// Whoever puts, and what it puts next.
 struct Puts {
@@ -64,9 +59,7 @@ impl Queues {
         let place = self.0.entry(key).or_default();
         if !place.is_made {
             for request in queue::set_up(&path(Object::Queue, key)) {
-                // That it is there already is as good.
-                let made = timeout_at(deadline.into(), keeper.call(request)).await.ok()?;
-                if made.is_err_and(|error| !error.is_definite()) {
+                if !make(keeper, request, deadline).await {
                     return None;
                 }
             }
@@ -83,7 +76,7 @@ impl Queues {
         deadline: Instant,
     ) -> Outcome {
         let Some(place) = self.place(keeper, key, deadline).await else { return refused("no-queue") };
-        let puts = match place.puts.take().filter(|puts| puts.next == element) {
+        let mut puts = match place.puts.take().filter(|puts| puts.next == element) {
             Some(puts) => puts,
             None => {
                 let guid = Guid(u128::from(element.unsigned_abs()));
@@ -91,7 +84,6 @@ impl Queues {
                 Puts { producer, number: 0, next: element }
             }
         };
-        let mut puts = puts;
         puts.producer.call(ProducerCall::Put(text::of_value(element).into()));
         loop {
             // Dropped, it leaves. What it may have sent is in doubt then.
@@ -198,13 +190,9 @@ fn certain(keeper: &Keeper, session: SessionId) -> Option<(u64, u64)> {
     (session_of(keeper) == Some(session) && now < until).then_some((now, until))
 }
 
-/// Gives back what it may have claimed. Then it certainly has nothing, or nobody knows.
+/// Gives back what it may have claimed.
 async fn give_back(mut consumer: Running<Consumer>, why: &str) -> Outcome {
     consumer.call(ConsumerCall::Leave);
     let over = async { while !matches!(consumer.next().await, Some(ConsumerTold::Over(_)) | None) {} };
-    let deadline = Instant::now() + FAREWELL.min(Duration::from_secs(1));
-    match timeout_at(deadline.into(), over).await {
-        Ok(()) => refused(why),
-        Err(_) => in_doubt(why),
-    }
+    given_up(over, why).await
 }
