@@ -39,7 +39,7 @@ const ALL: [Beginning; 5] = [
                --nemesis partition-leader,kill-leader --time-limit 60s\n\
                as local processes:  harness run --system ./FILE --nodes 3 \
                --nemesis partition-leader,kill-leader --time-limit 60s\n\n\
-               Containers need an image of etcd (`docker pull quay.io/coreos/etcd:v3.5.17`, or\n\
+               Containers need an image of etcd (--pull missing has it pulled, or\n\
                ETCD_IMAGE=NAME of one that is there), processes etcd, and the client python3.",
     },
     Beginning {
@@ -54,8 +54,8 @@ const ALL: [Beginning; 5] = [
                --nemesis kill-one,partition-one --time-limit 90s\n\
                as local processes:  harness run --system ./FILE --nodes 3 --workload set --rate 100 \
                --nemesis kill-one,partition-one --time-limit 90s\n\n\
-               Containers need an image of NATS (`docker pull nats:2.12`, or NATS_IMAGE=NAME of one that is\n\
-               there), processes nats-server, and the client python3.",
+               Containers need an image of NATS (--pull missing has it pulled, or NATS_IMAGE=NAME of one\n\
+               that is there), processes nats-server, and the client python3.",
     },
     Beginning {
         name: "redis",
@@ -70,8 +70,8 @@ const ALL: [Beginning; 5] = [
                --nemesis partition-leader,kill-leader --time-limit 60s\n\
                as local processes:  harness run --system ./FILE --nodes 3 --workload set \
                --nemesis partition-leader,kill-leader --time-limit 60s\n\n\
-               Containers need an image of Redis (`docker pull redis:7`, or REDIS_IMAGE=NAME of one that is\n\
-               there), processes redis-server and redis-sentinel, and the client python3.",
+               Containers need an image of Redis (--pull missing has it pulled, or REDIS_IMAGE=NAME of one\n\
+               that is there), processes redis-server and redis-sentinel, and the client python3.",
     },
     Beginning {
         name: "system",
