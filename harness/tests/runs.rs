@@ -422,8 +422,14 @@ fn sound_with_holders(folder: &Path, workload: &str, nemesis: &str, checks: &[&s
 fn a_holder_that_is_stopped_beyond_its_session_is_followed_by_another_and_nothing_stale_is_taken() {
     let _machine = machine();
     let folder = tempfile::tempdir().expect("a folder");
-    let checks = ["tokens", "exclusion", "guarded-store", "left-behind", "faults"];
+    let checks = ["tokens", "exclusion", "guarded-store", "left-behind", "notifications", "faults"];
     let (run, sentence) = sound_with_holders(folder.path(), "lock", "pause-holder", &checks);
+    let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
+    let cell =
+        |name: &str| page.split(&format!("data-l=\"{name}\">")).nth(1).and_then(|cell| cell.chars().next());
+    for name in ["session ended after", "the next told after", "held after", "first write after"] {
+        assert!(cell(name).is_some_and(|first| first.is_ascii_digit()), "{name} is not known");
+    }
     assert!(sentence.starts_with("pause application") && sentence.contains("by token"), "{sentence}");
     let evidence = transitions(&run, "verified");
     let words = evidence[0]["detail"]["evidence"].as_str().expect("words");
@@ -459,4 +465,20 @@ fn a_careless_holder_beside_a_careless_store_is_convicted() {
     let run = folder.path().join("runs/latest");
     assert_eq!(verdict_of(&run, "exclusion"), "invalid");
     assert_eq!(verdict_of(&run, "guarded-store"), "invalid");
+}
+
+#[test]
+fn each_planted_bug_of_applications_is_convicted_by_the_check_that_it_is_for() {
+    let _machine = machine();
+    for (workload, bug, check) in [
+        ("lock", "herd", "notifications"),
+        ("queue", "unclaimed-elements", "exclusion"),
+        ("barrier", "early-entry", "barrier"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let output = of_holders(folder.path(), &[workload, "--mutant", bug, "--time-limit", "4s"]);
+        assert_eq!(output.status.code(), Some(1), "{bug}: {}", text(&output));
+        let run = folder.path().join("runs/latest");
+        assert_eq!(verdict_of(&run, check), "invalid", "{bug}: {}", text(&output));
+    }
 }

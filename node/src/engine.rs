@@ -28,7 +28,7 @@ use crate::metrics::Metrics;
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
 use crate::store::{Store, Ticketed};
-use crate::timeline::Timeline;
+use crate::timeline::{Timeline, ends_a_silent_session};
 use crate::view::{View, Want};
 
 /// Inputs of peers in one turn. A follower's acknowledgements come in floods.
@@ -210,6 +210,9 @@ impl<M: Machine> Engine<M> {
                     self.timeline.appended(ticket, entry, &self.metrics);
                     if self.timeline.leads() {
                         self.events.proposed(entry.zxid(), &self.clock);
+                        if ends_a_silent_session(entry) {
+                            self.events.expired(entry.header.session, entry.zxid());
+                        }
                     }
                 }
                 self.batch.ops.push((ticket, op));

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use node_core::commit_times::{CommitTimes, Counted};
 use node_core::io::{Event, SyncKind};
-use node_wire::ids::{ServerId, Zxid};
+use node_wire::ids::{ServerId, SessionId, Zxid};
 use serde::Serialize;
 
 use crate::clock::Clock;
@@ -63,6 +63,10 @@ enum Line {
         reason: String,
         zxid: String,
     },
+    Expired {
+        session: String,
+        zxid: String,
+    },
     /// Microseconds from proposal to commit, each with how many took so long.
     Commits {
         us: Counted,
@@ -101,6 +105,11 @@ impl Events {
         if self.writer.is_some() {
             self.commits.proposed(zxid, clock.now().mono);
         }
+    }
+
+    /// This member, which leads, ends a session that was silent for too long.
+    pub(crate) fn expired(&self, session: SessionId, zxid: Zxid) {
+        self.say(Line::Expired { session: session.to_string(), zxid: zxid.to_string() });
     }
 
     /// What this member has committed by now.

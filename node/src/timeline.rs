@@ -54,6 +54,12 @@ pub(crate) struct Timeline {
     writes: Known<Tally>,
 }
 
+/// Whether a proposal of the leader ends a session whose time is over. Only the leader itself closes a
+/// session without a number.
+pub(crate) fn ends_a_silent_session(entry: &Entry) -> bool {
+    entry.header.cxid == 0 && matches!(entry.txn, Txn::CloseSession { .. })
+}
+
 impl Timeline {
     pub(crate) fn new(me: ServerId, applied: Zxid) -> Self {
         Self {
@@ -89,8 +95,7 @@ impl Timeline {
         if self.leads {
             metrics.proposal_count.one();
             metrics.proposals.note(entry.bytes.len());
-            // Only the leader itself ends a session without a number, when its time is over.
-            if entry.header.cxid == 0 && matches!(entry.txn, Txn::CloseSession { .. }) {
+            if ends_a_silent_session(entry) {
                 metrics.stale_sessions_expired.one();
             }
         } else {

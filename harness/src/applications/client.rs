@@ -91,6 +91,7 @@ impl ApplicationClient {
         };
         match tokio::time::timeout(patience + self.all.settings().patience, answered).await {
             Ok(Some(answered)) => {
+                self.all.note(own.process.number(), &answered);
                 let members = &self.all.settings().members;
                 let member = answered.member.and_then(|at| members.get(at)).map(|(member, _)| *member);
                 self.member = member.or(self.member);

@@ -25,8 +25,10 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use harness_core::fault::application::{Harm, Holder};
-use harness_systems::application::monotonic_ns;
+use harness_systems::application::{Answered, monotonic_ns};
+use harness_systems::mutant::ClientMutant;
 use runs::member::MemberId;
+use runs::notices::{Notice, Notices};
 use rustix::process::Signal;
 use workloads::Kind;
 
@@ -52,8 +54,8 @@ pub struct Settings {
     pub session_timeout: Duration,
     /// How long one may be silent before it is given up. Longer than any fault is held.
     pub patience: Duration,
-    /// Whether they act without a look at their clocks, and the store takes whatever comes.
-    pub careless: bool,
+    /// Their planted bug. The store of careless holders takes whatever comes.
+    pub mutant: Option<ClientMutant>,
     /// How many there are.
     pub number: usize,
     /// Where their words are kept.
@@ -74,6 +76,7 @@ pub struct Applications {
     origin_ns: u64,
     numbers: AtomicU64,
     living: Mutex<BTreeMap<u64, Arc<Process>>>,
+    notices: Mutex<Notices>,
 }
 
 impl Applications {
@@ -82,7 +85,7 @@ impl Applications {
         std::fs::create_dir_all(&settings.folder)
             .with_context(|| format!("creating {}", settings.folder.display()))?;
         let network = Network::start()?;
-        let store = network.serve_store(clock, !settings.careless)?;
+        let store = network.serve_store(clock, settings.mutant != Some(ClientMutant::CarelessHolder))?;
         Ok(Self {
             executable: std::env::current_exe().context("finding this executable")?,
             network,
@@ -92,6 +95,7 @@ impl Applications {
             origin_ns: origin_ns(clock),
             numbers: AtomicU64::new(0),
             living: Mutex::default(),
+            notices: Mutex::default(),
             settings,
         })
     }
@@ -104,6 +108,24 @@ impl Applications {
     /// A moment of the monotonic clock on the run's clock.
     pub fn run_ns(&self, monotonic_ns: i64) -> RunNs {
         monotonic_ns.unsigned_abs().saturating_sub(self.origin_ns)
+    }
+
+    /// Keeps what an application told beside an answer.
+    pub fn note(&self, application: u64, answered: &Answered) {
+        let now = monotonic_ns().saturating_sub(self.origin_ns);
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = &answered.session {
+            notices.works_by(now, application, session);
+        }
+        for noticed in &answered.notices {
+            let time = noticed.at.saturating_sub(self.origin_ns);
+            notices.note(Notice { time, application, key: noticed.key, of: noticed.of });
+        }
+    }
+
+    /// What they told beside their answers.
+    pub fn notices(&self) -> Notices {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn living(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Process>>> {
@@ -123,8 +145,8 @@ impl Applications {
         }
         let timeout_ms = crate::clock::whole_milliseconds(self.settings.session_timeout);
         command.arg("--session-timeout-ms").arg(timeout_ms.to_string());
-        if self.settings.careless {
-            command.arg("--careless");
+        if let Some(bug) = self.settings.mutant {
+            command.arg("--mutant").arg(bug.name());
         }
         command.env(TOKEN_VARIABLE, &self.settings.token);
         let log = self.settings.folder.join(format!("{number}.log"));

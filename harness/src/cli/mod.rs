@@ -323,7 +323,7 @@ pub struct AppArgs {
     /// The process with which it dies
     #[arg(long)]
     pub parent: u32,
-    /// What it holds: lock, election, standby
+    /// What it does: lock, election, standby, queue, barrier
     #[arg(long)]
     pub holds: String,
     /// Where it finds a member; once for each
@@ -335,9 +335,9 @@ pub struct AppArgs {
     /// How long its session outlives its silence
     #[arg(long)]
     pub session_timeout_ms: u64,
-    /// Act without a look at the clock
+    /// Its planted bug
     #[arg(long)]
-    pub careless: bool,
+    pub mutant: Option<String>,
 }
 
 /// Flags of a program that dies with the harness.

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, anyhow};
 use harness_systems::application::Program;
+use harness_systems::mutant::ClientMutant;
 use harness_systems::zookeeper::application;
 use std::time::Duration;
 use workloads::Kind;
@@ -16,12 +17,14 @@ pub fn app(args: &AppArgs) -> Result<Exit, Failure> {
     die_with(args.parent)?;
     let holds = Kind::from_name(&args.holds).and_then(Kind::applications);
     let holds = holds.ok_or_else(|| anyhow!("nothing is held as {}", args.holds))?;
+    let bug_of = |name: &String| ClientMutant::named(name).ok_or_else(|| anyhow!("there is no bug {name}"));
+    let mutant = args.mutant.as_ref().map(bug_of).transpose()?;
     let program = Program {
         holds,
         members: args.member.clone(),
         store: args.store,
         session_timeout: Duration::from_millis(args.session_timeout_ms),
-        careless: args.careless,
+        mutant,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -328,17 +328,8 @@ impl RunOptions {
     /// Applications are processes beside the members, and what hits them asks for some.
     fn check_applications(&self) -> Result<(), Failure> {
         let name = self.workload.name();
-        if let Some(applications) = self.applications() {
-            if let Some(Planted::Clients(bug)) = self.mutant
-                && bug.is_of_applications()
-                && !applications.one_holds()
-            {
-                return Err(Failure::usage(format!(
-                    "--mutant {}: nobody writes by a token with --workload {name}; take {}",
-                    bug.name(),
-                    names(|kind| kind.applications().is_some_and(Applications::one_holds))
-                )));
-            }
+        self.check_bug_of_applications()?;
+        if self.applications().is_some() {
             if self.cluster.kind == ClusterKind::Sim {
                 return Err(Failure::usage(format!(
                     "--workload {name}: its applications are processes, which no virtual world has; write \
@@ -355,16 +346,23 @@ impl RunOptions {
                 with()
             )));
         }
-        if let Some(Planted::Clients(bug)) = self.mutant
-            && bug.is_of_applications()
-        {
-            return Err(Failure::usage(format!(
-                "--mutant {}: there are no applications with --workload {name}; take {}",
-                bug.name(),
-                with()
-            )));
-        }
         Ok(())
+    }
+
+    /// A bug of applications asks for those that can have it.
+    fn check_bug_of_applications(&self) -> Result<(), Failure> {
+        let Some(bug) = self.mutant.and_then(Planted::of_clients) else { return Ok(()) };
+        let can_have_it = |applications: &Applications| bug.applications().contains(applications);
+        if bug.applications().is_empty() || self.applications().as_ref().is_some_and(can_have_it) {
+            return Ok(());
+        }
+        let name = self.workload.name();
+        let why = match self.applications() {
+            Some(_) => format!("the applications of --workload {name} can't have this bug"),
+            None => format!("there are no applications with --workload {name}"),
+        };
+        let those = names(|kind| kind.applications().as_ref().is_some_and(can_have_it));
+        Err(Failure::usage(format!("--mutant {}: {why}; take {those}", bug.name())))
     }
 
     /// What is promised: what the system says of itself, or what it is held to. Whatever an image is, it is

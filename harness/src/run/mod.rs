@@ -23,7 +23,6 @@ use anyhow::{Context, anyhow};
 use harness_core::load::{self as conduct, Load};
 use harness_core::nemeses;
 use harness_core::run::{Phase, Terms};
-use harness_systems::mutant::ClientMutant;
 use harness_systems::{Beginning, Installation};
 use runs::cluster_kind::ClusterKind;
 use runs::member::MemberId;
@@ -277,6 +276,8 @@ async fn live(
         observed.interrupted = interrupt.was_asked();
         observed.listened_until_ns = Some(clock.now());
         observed.events = cluster.events().events();
+        observed.notices =
+            shared.applications.as_ref().map(|applications| applications.notices()).unwrap_or_default();
         tracing::debug!(events = wide(observed.events.len()), "the members are asked to end");
         Ok(())
     };
@@ -343,7 +344,7 @@ fn applications(
         members: cluster.members().iter().map(address).collect(),
         session_timeout: describe::session_timeout(options),
         patience: hold + APPLICATION_PATIENCE,
-        careless: options.mutant.and_then(Planted::of_clients).is_some_and(ClientMutant::is_of_applications),
+        mutant: options.mutant.and_then(Planted::of_clients),
         number: index(u64::from(options.concurrency)),
         folder: prepared.folder.path().join("applications"),
         token: prepared.token.clone(),

@@ -15,9 +15,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use checker::history::{EventKind, Function, Value};
+use runs::notices::End;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use workloads::Applications;
+
+use crate::mutant::ClientMutant;
 
 /// The number of this protocol.
 pub const PROTOCOL: u32 = 1;
@@ -33,8 +36,8 @@ pub struct Program {
     pub store: SocketAddr,
     /// How long its session is to outlive its silence.
     pub session_timeout: Duration,
-    /// Whether it acts without a look at its clock: a planted bug.
-    pub careless: bool,
+    /// Its planted bug.
+    pub mutant: Option<ClientMutant>,
 }
 
 /// The first line: it is ready to be asked.
@@ -99,6 +102,40 @@ pub struct Answered {
     /// Which of the members it is connected to, or tried last, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<usize>,
+    /// Its session, in hexadecimal as members print it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// What it was told of its line since the last answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Noticed>,
+}
+
+impl Answered {
+    /// The answer to a question, with nothing beside it.
+    #[must_use]
+    pub fn of(asked: &Asked, kind: EventKind, value: Value) -> Self {
+        Self {
+            id: asked.id,
+            kind,
+            value,
+            error: None,
+            judged: None,
+            member: None,
+            session: None,
+            notices: Vec::new(),
+        }
+    }
+}
+
+/// What an application was told of the line that it stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noticed {
+    /// When.
+    pub at: u64,
+    /// Of which lock.
+    pub key: u64,
+    /// Of what.
+    pub of: End,
 }
 
 /// A write to the store.

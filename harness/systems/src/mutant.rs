@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use checker::history::{EventKind, Function};
-use workloads::{Op, Outcome};
+use workloads::{Applications, Op, Outcome};
 
 use crate::Async;
 use crate::client::{Client, Connected};
@@ -19,11 +19,18 @@ pub enum ClientMutant {
     CachedReads,
     /// Applications write without a look at their clock, and the store does not look at tokens.
     CarelessHolder,
+    /// Each candidate watches the whole line.
+    Herd,
+    /// Applications work on elements of queues that they did not claim.
+    UnclaimedElements,
+    /// An application enters a barrier when one is missing.
+    EarlyEntry,
 }
 
 impl ClientMutant {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::CachedReads, Self::CarelessHolder];
+    pub const ALL: [Self; 5] =
+        [Self::CachedReads, Self::CarelessHolder, Self::Herd, Self::UnclaimedElements, Self::EarlyEntry];
 
     /// Its name on the command line.
     #[must_use]
@@ -31,6 +38,9 @@ impl ClientMutant {
         match self {
             Self::CachedReads => "cached-reads",
             Self::CarelessHolder => "careless-holder",
+            Self::Herd => "herd",
+            Self::UnclaimedElements => "unclaimed-elements",
+            Self::EarlyEntry => "early-entry",
         }
     }
 
@@ -42,6 +52,9 @@ impl ClientMutant {
             Self::CarelessHolder => {
                 "applications write without a look at their clock, to a store that does not look at tokens"
             }
+            Self::Herd => "applications watch the whole line that they stand in",
+            Self::UnclaimedElements => "applications work on elements of queues that they did not claim",
+            Self::EarlyEntry => "applications enter a barrier when one of them is missing",
         }
     }
 
@@ -51,10 +64,16 @@ impl ClientMutant {
         Self::ALL.into_iter().find(|bug| bug.name() == name)
     }
 
-    /// Whether it is a bug of applications, which only some workloads have.
+    /// The applications that can have it. None where it is a bug of other clients.
     #[must_use]
-    pub const fn is_of_applications(self) -> bool {
-        matches!(self, Self::CarelessHolder)
+    pub const fn applications(self) -> &'static [Applications] {
+        match self {
+            Self::CachedReads => &[],
+            Self::CarelessHolder => &[Applications::Lock, Applications::Election, Applications::Standby],
+            Self::Herd => &[Applications::Lock, Applications::Election],
+            Self::UnclaimedElements => &[Applications::Queue],
+            Self::EarlyEntry => &[Applications::Barrier],
+        }
     }
 
     /// A client with this bug.
@@ -62,8 +81,8 @@ impl ClientMutant {
     pub fn planted_in(self, client: Box<dyn Client>) -> Box<dyn Client> {
         match self {
             Self::CachedReads => Box::new(CachedReads { client, told: BTreeMap::new(), reads: 0 }),
-            // It is in the application, and in its store.
-            Self::CarelessHolder => client,
+            // They are in the application, and in its store.
+            Self::CarelessHolder | Self::Herd | Self::UnclaimedElements | Self::EarlyEntry => client,
         }
     }
 }

@@ -48,6 +48,11 @@ pub enum Said {
         /// Microseconds, and how many took so long.
         us: Vec<(u64, u64)>,
     },
+    /// As leader: the time of a silent session is over. Its end is proposed.
+    Expired {
+        /// The session, in hexadecimal.
+        session: String,
+    },
     /// Something this harness does not know.
     #[serde(other)]
     Other,

@@ -19,7 +19,7 @@ use crate::member::MemberId;
 use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::results::{FaultCounts, FaultRecord, LiveCheck, LiveViolation, Results, RunInfo};
-use crate::{election_kinds, elections, latency, operations, outages, spans};
+use crate::{election_kinds, elections, latency, operations, outages, spans, terms};
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -183,6 +183,7 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     let load_end_ns = Some(seen.workload_to_ns).filter(|at| *at > 0);
     let beside = outages::Beside { faults, elections: &results.elections, load_end_ns };
     results.outages = outages::from_history(history, beside, outages::MINIMUM_NS);
+    results.holder_changes = terms::changes(history, faults, seen);
     results.latency = latency::summaries(history, faults);
     results.commits = latency::counted(commits(&seen.events));
     results.operations = operations::counts(history);

@@ -8,7 +8,7 @@
 //! [`results`].
 //!
 //! - Formats: [`results`] (`run.json`, `results.json`), [`schedule`], [`faults`] (`faults.jsonl`),
-//!   [`observed`] with [`events`] and [`lag`] (`observed.json`). The history is `checker`'s.
+//!   [`observed`] with [`events`], [`notices`] and [`lag`] (`observed.json`). The history is `checker`'s.
 //! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults.
 //!   Words that people type: [`mod@span`] of time, [`size`] of memory.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
@@ -42,6 +42,7 @@ pub mod lag;
 pub mod latency;
 pub mod mechanism;
 pub mod member;
+pub mod notices;
 pub mod numbers;
 pub mod observed;
 pub mod operations;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::RunNs;
 use crate::events::Stamped;
 use crate::lag::Lag;
+use crate::notices::Notices;
 use crate::results::{LiveCheck, Timings};
 
 /// What `observed.json` holds.
@@ -15,6 +16,9 @@ pub struct Observed {
     pub events: Vec<Stamped>,
     /// What each member held of each key at the end; what could not be read is missing.
     pub finals: Vec<FinalState>,
+    /// What applications told beside their answers, where those are what clients are.
+    #[serde(default, skip_serializing_if = "Notices::is_empty")]
+    pub notices: Notices,
     /// How late the harness itself was.
     pub lag: Lag,
     /// Operations that were due while so many others waited that they were dropped.

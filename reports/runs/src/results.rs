@@ -195,6 +195,33 @@ pub struct Host {
     pub measured: BTreeMap<String, String>,
 }
 
+/// A change of a holder that a fault hit: what holds is an application.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HolderChange {
+    /// The fault.
+    pub fault: String,
+    /// Its kind.
+    pub kind: String,
+    /// What was held.
+    pub key: u64,
+    /// When it was hit.
+    pub injected_ns: u64,
+    /// Until when the old holder was certain.
+    pub certain_until_ns: u64,
+    /// When the leader ended the old holder's session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expired_ns: Option<u64>,
+    /// When the next holder was told that the old one is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_ns: Option<u64>,
+    /// Since when the next one held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_ns: Option<u64>,
+    /// When the first write of the next one was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_ns: Option<u64>,
+}
+
 /// `results.json`: what came out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
@@ -217,6 +244,9 @@ pub struct Results {
     /// Intervals in which no client had a write acknowledged.
     #[serde(default)]
     pub outages: Vec<Outage>,
+    /// Changes of the holder behind faults that hit one, where clients are applications.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holder_changes: Vec<HolderChange>,
     /// Commit latency as clients saw it, by class; a class without operations is absent.
     pub latency: BTreeMap<LatencyClass, LatencySummary>,
     /// From proposal to commit as leaders saw it, where they tell it.
@@ -270,6 +300,7 @@ impl Results {
             faults: FaultCounts::default(),
             elections: Vec::new(),
             election_kinds: Vec::new(),
+            holder_changes: Vec::new(),
             outages: Vec::new(),
             latency: BTreeMap::new(),
             commits: None,

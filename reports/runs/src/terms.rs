@@ -1,15 +1,21 @@
 //! Terms of applications, and what a fault of a holder cost: who held what, and how long nobody did.
 //!
 //! A change of the holder is taken apart by the clock of the run: from the fault until the old holder was not
-//! certain any more, from there until the next one held, and until its first write was taken. When the
-//! ensemble ended the old session lies in the second part; no application sees that moment.
+//! certain any more; from the fault until the ensemble ended its session; from there until the next one in
+//! the line was told; until it held; and until its first write was taken. A leader says when it ends a silent
+//! session, and each application when it is told of the end of the one ahead of it. Where nobody said so,
+//! that moment is missing.
 
 use checker::history::{History, Op, OpKind, Outcome};
 use workloads::STALE_TOKEN;
 use workloads::terms::by_key;
 
 use crate::clock::RunNs;
+use crate::events::{Event, Said, Stamped};
 use crate::faults::FaultRecord;
+use crate::notices::{End, Notice};
+use crate::observed::Observed;
+use crate::results::HolderChange;
 
 /// A term, as it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,25 +39,6 @@ pub struct Lock {
     pub terms: Vec<Term>,
     /// When writes were refused for a token that was stale.
     pub stale: Vec<RunNs>,
-}
-
-/// A change of a holder that a fault hit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// The fault.
-    pub fault: String,
-    /// Its kind.
-    pub kind: String,
-    /// What was held.
-    pub key: u64,
-    /// When it was hit.
-    pub injected_ns: RunNs,
-    /// Until when the old holder was certain.
-    pub certain_until_ns: RunNs,
-    /// Since when the next one held.
-    pub held_ns: Option<RunNs>,
-    /// When the first write of the next one was taken.
-    pub written_ns: Option<RunNs>,
 }
 
 /// The locks of a history, by key.
@@ -79,8 +66,30 @@ pub fn locks(history: &History) -> Vec<Lock> {
     held.iter().map(lock).collect()
 }
 
+/// When the session was ended by which an application held at a moment, behind a fault.
+fn expired(observed: &Observed, application: u64, held: RunNs, injected_ns: RunNs) -> Option<RunNs> {
+    let session = observed.notices.session_of(application, held)?;
+    let is_it = |stamped: &&Stamped| {
+        stamped.time > injected_ns
+            && matches!(&stamped.event, Event::Said(Said::Expired { session: expired }) if expired == session)
+    };
+    observed.events.iter().filter(is_it).map(|stamped| stamped.time).min()
+}
+
+/// When an application was told behind a fault that one ahead of it is gone, before it held.
+fn told(observed: &Observed, application: u64, key: u64, injected_ns: RunNs, held: RunNs) -> Option<RunNs> {
+    let is_it = |notice: &&Notice| {
+        notice.application == application
+            && notice.key == key
+            && notice.of != End::Line
+            && (injected_ns..=held).contains(&notice.time)
+    };
+    // Others ahead of it may have gone before.
+    observed.notices.told.iter().filter(is_it).map(|notice| notice.time).max()
+}
+
 /// What each fault of a holder was followed by.
-pub fn changes(history: &History, faults: &[FaultRecord]) -> Vec<Change> {
+pub fn changes(history: &History, faults: &[FaultRecord], observed: &Observed) -> Vec<HolderChange> {
     let held = by_key(history);
     let change = |fault: &FaultRecord| {
         let (holder, injected_ns) = (fault.holder?, fault.injected_ns?);
@@ -89,12 +98,15 @@ pub fn changes(history: &History, faults: &[FaultRecord]) -> Vec<Change> {
         let old = lock.terms.iter().find(|term| term.token == token)?;
         let next = lock.terms.iter().find(|term| term.since > injected_ns && term.token > token);
         let first = next.and_then(|next| lock.writes.iter().find(|write| write.token == next.token));
-        Some(Change {
+        let next_is = next.and_then(|next| Some((next.acquired.session?, next.since)));
+        Some(HolderChange {
             fault: fault.id.clone(),
             kind: fault.kind.clone(),
             key: holder.key,
             injected_ns,
             certain_until_ns: old.certain_until().max(injected_ns),
+            expired_ns: expired(observed, holder.application, old.since, injected_ns),
+            told_ns: next_is.and_then(|(who, since)| told(observed, who, holder.key, injected_ns, since)),
             held_ns: next.map(|next| next.since),
             written_ns: first.map(|first| first.stored),
         })
@@ -106,12 +118,29 @@ pub fn changes(history: &History, faults: &[FaultRecord]) -> Vec<Change> {
 mod tests {
     use super::*;
     use crate::faults::Holder;
-    use checker::history::{Event, EventKind, Function, Value};
+    use crate::member::MemberId;
+    use checker::history::{Event as Line, EventKind, Function, Value};
 
-    fn ok(process: u64, f: Function, asked: Value, told: Value, at: u64) -> [Event; 2] {
-        let mut done = Event::new(process, EventKind::Ok, f, 0, told, at + 1);
+    fn ok(process: u64, f: Function, asked: Value, told: Value, at: u64) -> [Line; 2] {
+        let mut done = Line::new(process, EventKind::Ok, f, 0, told, at + 1);
         done.session = Some(process);
-        [Event::new(process, EventKind::Invoke, f, 0, asked, at), done]
+        [Line::new(process, EventKind::Invoke, f, 0, asked, at), done]
+    }
+
+    /// Application 1 works by the session 0xa, which ends at 60; application 2 is told at 64.
+    fn observed() -> Observed {
+        let mut observed = Observed::default();
+        for (time, session) in [(15, "0xa"), (60, "0xa"), (90, "0xb")] {
+            let event = Event::Said(Said::Expired { session: session.to_owned() });
+            observed.events.push(Stamped { time, node: MemberId(1), event });
+        }
+        observed.notices.works_by(5, 1, "0xa");
+        for (time, application, of) in
+            [(18, 2, End::Place(1)), (64, 2, End::Place(2)), (66, 2, End::Line), (67, 3, End::Place(3))]
+        {
+            observed.notices.note(Notice { time, application, key: 0, of });
+        }
+        observed
     }
 
     #[test]
@@ -130,9 +159,10 @@ mod tests {
             holder: Some(Holder { application: 1, key: 0, token: 7 }),
             ..FaultRecord::default()
         };
-        let changes = changes(&history, &[fault, FaultRecord::default()]);
+        let changes = changes(&history, &[fault, FaultRecord::default()], &observed());
         assert_eq!(changes.len(), 1);
         assert_eq!((changes[0].injected_ns, changes[0].certain_until_ns), (20, 50));
+        assert_eq!((changes[0].expired_ns, changes[0].told_ns), (Some(60), Some(64)));
         assert_eq!((changes[0].held_ns, changes[0].written_ns), (Some(70), Some(80)));
         let locks = locks(&history);
         assert_eq!(locks[0].terms[0], Term { application: Some(1), token: 7, from_ns: 10, to_ns: 50 });

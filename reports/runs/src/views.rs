@@ -66,6 +66,7 @@ impl View {
                 Said::Started {}
                 | Said::Elected { .. }
                 | Said::Synced {}
+                | Said::Expired { .. }
                 | Said::Commits { .. }
                 | Said::Other,
             ) => {}

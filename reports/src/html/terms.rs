@@ -6,7 +6,8 @@ use super::lanes::lane;
 use super::markup::Markup;
 use runs::findings::Sentence;
 use runs::numbers::{duration, len, moment, ns_to_ms};
-use runs::terms::{Change, Lock, Term, changes, locks};
+use runs::results::HolderChange;
+use runs::terms::{Lock, Term, locks};
 
 /// Lanes at most; one more would leave no room for the others.
 const MOST_LOCKS: usize = 8;
@@ -14,6 +15,17 @@ const MOST_LOCKS: usize = 8;
 const MOST_TERMS: usize = 400;
 /// Rows of the table at most.
 const MOST_ROWS: usize = 40;
+/// What stands above the table.
+const COLUMNS: [&str; 8] = [
+    "fault",
+    "lock",
+    "certain for",
+    "session ended after",
+    "the next told after",
+    "held after",
+    "first write after",
+    "in all",
+];
 
 /// A lane for each lock: its terms, and the stale writes that were refused.
 pub(super) fn lanes(m: &mut Markup, input: &Input<'_>) {
@@ -62,16 +74,15 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     if input.run.session_ms.is_none() {
         return;
     }
-    let changes = changes(input.history, input.faults);
-    m.heading("terms", "Changes of the holder", &finding(&changes));
+    let changes = &input.results.holder_changes;
+    m.heading("terms", "Changes of the holder", &finding(changes));
     if changes.is_empty() {
         return;
     }
     m.el("table", &[("class", "cards")], |m| {
         m.el("thead", &[], |m| {
             m.el("tr", &[], |m| {
-                for name in ["fault", "lock", "certain for", "nobody held for", "first write after", "in all"]
-                {
+                for name in COLUMNS {
                     m.leaf("th", &[("data-sort", "yes")], name);
                 }
             });
@@ -85,21 +96,26 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.leaf(
         "p",
         &[("class", "quiet")],
-        "From the fault until the old holder was not certain any more; from there until the next one held; \
-         until its first write was taken. The lanes above show each term; a cross is a stale write that was \
-         refused.",
+        "From the fault until the old holder was not certain any more, and until its leader ended its \
+         session; from there until the next one in the line was told; until it held; until its first write \
+         was taken. A dash stands where nobody said when. The lanes above show each term; a cross is a stale \
+         write that was refused.",
     );
     m.line();
 }
 
-fn row(m: &mut Markup, change: &Change) {
+fn row(m: &mut Markup, change: &HolderChange) {
     let span = |from: u64, to: Option<u64>| {
         to.map_or("–".to_owned(), |to| duration(ns_to_ms(to.saturating_sub(from))))
     };
+    let behind = |from: Option<u64>, to: Option<u64>| from.map_or("–".to_owned(), |from| span(from, to));
+    let told_or_before = change.told_ns.or(change.expired_ns).or(Some(change.certain_until_ns));
     let cells = [
         ("lock", change.key.to_string()),
         ("certain for", span(change.injected_ns, Some(change.certain_until_ns))),
-        ("nobody held for", span(change.certain_until_ns, change.held_ns)),
+        ("session ended after", span(change.injected_ns, change.expired_ns)),
+        ("the next told after", behind(change.expired_ns, change.told_ns)),
+        ("held after", behind(told_or_before, change.held_ns)),
         ("first write after", change.held_ns.map_or("–".to_owned(), |held| span(held, change.written_ns))),
         ("in all", span(change.injected_ns, change.written_ns)),
     ];
@@ -112,7 +128,7 @@ fn row(m: &mut Markup, change: &Change) {
     m.line();
 }
 
-fn finding(changes: &[Change]) -> Sentence {
+fn finding(changes: &[HolderChange]) -> Sentence {
     let longest = changes
         .iter()
         .filter_map(|change| Some((change, change.held_ns?.saturating_sub(change.injected_ns))))

@@ -8,7 +8,9 @@
 //! leaves: `barrier`.
 
 mod barrier;
+mod noting;
 mod queue;
+mod unclaimed;
 
 use std::time::{Duration, Instant};
 
@@ -23,29 +25,34 @@ use node_wire::ids::SessionId;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, Lines};
 use tokio::net::TcpStream;
 use tokio::time::{timeout, timeout_at};
+use workloads::barrier::PARTIES;
 use workloads::op::Object;
 use workloads::{Applications, STALE_TOKEN};
 use zookeeper_mapping::path;
 
 use barrier::Visit;
+use noting::{Notes, Noting, Watcher};
 use queue::Queues;
 
 use crate::application::{Answered, Asked, Guarded, Hello, Judged, Program, monotonic_ns, monotonic_of};
+use crate::mutant::ClientMutant;
 
 /// How long a resignation may take that nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long whoever gives up what did not come in time may take for it.
 const WITHDRAWAL: Duration = Duration::from_secs(1);
 
-/// The rules of its recipe: sound, or without the one that ends a term with its certainty.
+/// The rules of its recipe: sound, or without one of them.
 #[derive(Clone, Copy, Debug)]
-struct Conduct {
-    careless: bool,
-}
+struct Conduct(Option<ClientMutant>);
 
 impl Rules for Conduct {
     fn ends_with_certainty(&self) -> bool {
-        !self.careless
+        self.0 != Some(ClientMutant::CarelessHolder)
+    }
+
+    fn watches_one_ahead(&self) -> bool {
+        self.0 != Some(ClientMutant::Herd)
     }
 }
 
@@ -72,8 +79,8 @@ enum News {
 
 /// A recipe at work.
 enum Recipe {
-    Line(Running<Election<Conduct>>),
-    Standby(Running<ActiveStandby<Conduct>>),
+    Line(Running<Noting<Election<Conduct>>>),
+    Standby(Running<Noting<ActiveStandby<Conduct>>>),
 }
 
 impl Recipe {
@@ -169,6 +176,7 @@ struct Application {
     queues: Queues,
     visit: Option<Visit>,
     store: Option<BufReader<TcpStream>>,
+    notes: Notes,
 }
 
 /// Answers until the input ends, then gives up what it holds.
@@ -183,8 +191,16 @@ pub async fn run(
     let options = KeeperOptions { timeout: program.session_timeout, ..KeeperOptions::default() };
     let servers = ServerList::new(program.members.iter().map(ToString::to_string))?;
     let keeper = Keeper::start(servers, options)?;
-    let mut application =
-        Application { program, keeper, candidacy: None, queues: Queues::default(), visit: None, store: None };
+    let queues = Queues::new(program.mutant == Some(ClientMutant::UnclaimedElements));
+    let mut application = Application {
+        program,
+        keeper,
+        candidacy: None,
+        queues,
+        visit: None,
+        store: None,
+        notes: Notes::default(),
+    };
     say(&mut output, &Hello::of(application.program.holds)).await?;
     let mut lines = BufReader::new(input).lines();
     while let Some(asked) = application.next_asked(&mut lines).await? {
@@ -275,10 +291,11 @@ impl Application {
             }
             (Function::Dequeue, Value::Null) => self.queues.dequeue(&self.keeper, asked.key, deadline).await,
             (Function::Acknowledge, &Value::One(element)) => {
-                self.queues.acknowledge((asked.key, element), deadline).await
+                self.queues.acknowledge(&self.keeper, (asked.key, element), deadline).await
             }
             (Function::Enter, &Value::One(round)) => {
-                let (entered, visit) = barrier::enter(&self.keeper, (asked.key, round), deadline).await;
+                let (entered, visit) =
+                    barrier::enter(&self.keeper, (asked.key, round), self.parties(), deadline).await;
                 self.visit = visit;
                 entered
             }
@@ -287,16 +304,24 @@ impl Application {
             }
             _ => refused("not-understood"),
         };
-        let member = self.member();
-        match outcome {
-            Ok(Answer { value, judged }) => {
-                Answered { id: asked.id, kind: EventKind::Ok, value, error: None, judged, member }
-            }
+        let answered = match outcome {
+            Ok(Answer { value, judged }) => Answered { judged, ..Answered::of(asked, EventKind::Ok, value) },
             Err((kind, why)) => {
-                let value = asked.value.clone();
-                Answered { id: asked.id, kind, value, error: Some(why), judged: None, member }
+                Answered { error: Some(why), ..Answered::of(asked, kind, asked.value.clone()) }
             }
-        }
+        };
+        let session = self.session().map(|session| session.to_string());
+        Answered { member: self.member(), session, notices: self.notes.take(), ..answered }
+    }
+
+    /// How many enter a barrier together, as it believes.
+    fn parties(&self) -> usize {
+        let is_early = self.program.mutant == Some(ClientMutant::EarlyEntry);
+        PARTIES - usize::from(is_early)
+    }
+
+    fn is_careless(&self) -> bool {
+        self.program.mutant == Some(ClientMutant::CarelessHolder)
     }
 
     fn member(&self) -> Option<usize> {
@@ -305,18 +330,24 @@ impl Application {
     }
 
     fn stand(&mut self, key: u64) {
-        let conduct = Conduct { careless: self.program.careless };
+        let conduct = Conduct(self.program.mutant);
+        let line_of = path(Object::Lock, key);
+        let watcher = |own| Watcher { key, line: line_of.clone(), own, notes: self.notes.clone() };
         let line = |wish, again| {
+            let guid = Guid(rand::random());
             let ticket = Ticket {
-                resource: path(Object::Lock, key).into(),
+                resource: line_of.as_str().into(),
                 layout: Layout::Own,
                 wish,
-                guid: Guid(rand::random()),
+                guid,
                 data: bytes::Bytes::new(),
                 places: 1,
             };
             let options = election::Options { again, ..election::Options::default() };
-            Recipe::Line(self.keeper.drive(Election::with_rules(ticket, options, conduct)))
+            let contender = Election::with_rules(ticket, options, conduct);
+            let watcher = watcher(Some(Layout::Own.prefix(wish, guid)));
+            let leaves = |call: &election::Call| *call == election::Call::Resign;
+            Recipe::Line(self.keeper.drive(Noting::new(contender, watcher, leaves)))
         };
         let recipe = match self.program.holds {
             Applications::Lock | Applications::Queue | Applications::Barrier => line(Wish::Write, false),
@@ -324,8 +355,9 @@ impl Application {
             Applications::Standby => {
                 let data = format!("application {}", std::process::id());
                 let options = standby::Options::default();
-                let base = path(Object::Lock, key);
-                Recipe::Standby(self.keeper.drive(ActiveStandby::with_rules(base, data, options, conduct)))
+                let standby = ActiveStandby::with_rules(line_of.as_str(), data, options, conduct);
+                let leaves = |call: &standby::Call| matches!(call, standby::Call::Quit { .. });
+                Recipe::Standby(self.keeper.drive(Noting::new(standby, watcher(None), leaves)))
             }
         };
         self.candidacy = Some(Candidacy { key, recipe, term: None, is_over: false });
@@ -367,7 +399,7 @@ impl Application {
         let term = self.candidacy.as_ref()?.term?;
         let now = monotonic_ns();
         let until = self.keeper.certain_until().map(monotonic_of);
-        if self.program.careless {
+        if self.is_careless() {
             return Some((term, now, until.unwrap_or(now)));
         }
         // Asked behind the look: one that is the same now was so then.
@@ -387,7 +419,7 @@ impl Application {
     }
 
     async fn write(&mut self, key: u64, token: i64, value: i64) -> Outcome {
-        if !self.program.careless {
+        if !self.is_careless() {
             self.catch_up().await;
         }
         let holds =

@@ -1,7 +1,8 @@
 //! What members of Apache ZooKeeper log that is news.
 //!
 //! Of its log three words are understood: LOOKING, when it has left its leader or never had one, LEADING and
-//! FOLLOWING, when its vote is decided. When an epoch stands and whether it serves is asked from outside.
+//! FOLLOWING, when its vote is decided. When an epoch stands and whether it serves is asked from outside. A
+//! leader also says which session it ends because it was silent.
 
 use runs::events::Said;
 use runs::member::MemberId;
@@ -9,6 +10,10 @@ use runs::views::Stand;
 
 /// What the line of a member that stood so says of it.
 pub(super) fn heard(line: &[u8], member: MemberId, stand: Stand) -> Option<Said> {
+    let line = std::str::from_utf8(line).ok()?.trim_end();
+    if let Some(session) = expired(line) {
+        return Some(Said::Expired { session: session.to_owned() });
+    }
     match state(line)? {
         PeerState::Looking => {
             let left = match stand {
@@ -31,9 +36,15 @@ enum PeerState {
     Following,
 }
 
+/// The session that is ended because it was silent.
+fn expired(line: &str) -> Option<&str> {
+    let (before, words) = line.rsplit_once(" - ")?;
+    let session = words.strip_prefix("Expiring session ")?.split_once(',')?.0;
+    (before.ends_with("ZooKeeperServer") && session.starts_with("0x")).then_some(session)
+}
+
 /// The state in a line of the log, however the line begins.
-fn state(line: &[u8]) -> Option<PeerState> {
-    let line = std::str::from_utf8(line).ok()?.trim_end();
+fn state(line: &str) -> Option<PeerState> {
     let (before, state) = line.rsplit_once(" - ")?;
     if !before.ends_with("QuorumPeer") {
         return None;
@@ -52,15 +63,23 @@ mod tests {
 
     #[test]
     fn the_states_of_apache_zookeeper_are_told_from_all_else_that_it_logs() {
-        let state = |line: &str| state(line.as_bytes());
         let thread =
             "2026-11-22T15:20:01.123 [QuorumPeer[myid=1](plain=[127.0.0.1]:1)(secure=disabled)] INFO";
         let peer = "org.apache.zookeeper.server.quorum.QuorumPeer";
-        assert_eq!(state(&format!("{thread} {peer} - LOOKING\n")), Some(PeerState::Looking));
-        assert_eq!(state(&format!("{thread} {peer} - LEADING\n")), Some(PeerState::Leading));
-        assert_eq!(state(&format!("{thread} {peer} - FOLLOWING\n")), Some(PeerState::Following));
-        assert_eq!(state(&format!("{thread} {peer} - LEADING - LEADER ELECTION TOOK - 1 MS\n")), None);
-        assert_eq!(state(&format!("{thread} org.apache.zookeeper.server.Client - LOOKING\n")), None);
+        assert_eq!(state(&format!("{thread} {peer} - LOOKING")), Some(PeerState::Looking));
+        assert_eq!(state(&format!("{thread} {peer} - LEADING")), Some(PeerState::Leading));
+        assert_eq!(state(&format!("{thread} {peer} - FOLLOWING")), Some(PeerState::Following));
+        assert_eq!(state(&format!("{thread} {peer} - LEADING - LEADER ELECTION TOOK - 1 MS")), None);
+        assert_eq!(state(&format!("{thread} org.apache.zookeeper.server.Client - LOOKING")), None);
+    }
+
+    #[test]
+    fn a_session_that_is_ended_for_its_silence_is_told() {
+        let line =
+            b"x INFO org.apache.zookeeper.server.ZooKeeperServer - Expiring session 0x10001fa2a940003, \
+            timeout of 4000ms exceeded\n";
+        let said = Said::Expired { session: "0x10001fa2a940003".to_owned() };
+        assert_eq!(heard(line, MemberId(1), Stand::Looking), Some(said));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
 //! - [`command`]: what the user's own command found, where one worked on the members.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
-//! - [`leadership`]: of applications, somebody holds again.
+//! - [`leadership`]: of applications, somebody holds again; [`notifications`]: one is told, and not all.
 //! - [`fencing`]: no change is acknowledged in an epoch that had ended.
 //! - [`mod@bench`]: what the bench itself owes. None of the bench's checks can convict.
 
@@ -57,5 +57,6 @@ checks! {
     progress,
     recovery,
     leadership,
+    notifications,
     bench,
 }

@@ -11,7 +11,6 @@ use node_recipes::line::Left;
 use node_recipes::names::Guid;
 use node_wire::ids::SessionId;
 use tokio::time::timeout_at;
-use workloads::barrier::PARTIES;
 use workloads::op::Object;
 use zookeeper_mapping::{encode_name, path};
 
@@ -26,7 +25,12 @@ pub(super) struct Visit {
 }
 
 /// Waits until so many have come. Whoever is in is given the visit.
-pub(super) async fn enter(keeper: &Keeper, of: (u64, i64), deadline: Instant) -> (Outcome, Option<Visit>) {
+pub(super) async fn enter(
+    keeper: &Keeper,
+    of: (u64, i64),
+    parties: usize,
+    deadline: Instant,
+) -> (Outcome, Option<Visit>) {
     let (key, round) = of;
     let place = format!("{}/{}", path(Object::Barrier, key), encode_name(round));
     let (acl, mode) = (vec![Acl::world_anyone()], CreateMode::Persistent);
@@ -35,7 +39,7 @@ pub(super) async fn enter(keeper: &Keeper, of: (u64, i64), deadline: Instant) ->
         return (refused("no-round"), None);
     }
     let guid = Guid(rand::random());
-    let mut barrier = keeper.drive(DoubleBarrier::enter(place, PARTIES, guid, Bytes::new()));
+    let mut barrier = keeper.drive(DoubleBarrier::enter(place, parties, guid, Bytes::new()));
     match timeout_at(deadline.into(), barrier.next()).await {
         Ok(Some(Told::Entered)) => {
             (told(Value::One(round)), Some(Visit { of, session: session_of(keeper), barrier }))

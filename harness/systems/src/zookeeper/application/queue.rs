@@ -21,6 +21,7 @@ use workloads::op::Object;
 use workloads::text;
 use zookeeper_mapping::path;
 
+use super::unclaimed;
 use super::{Outcome, given_up, in_doubt, make, moment, now_or_never, number, refused, session_of, told};
 use crate::application::{monotonic_ns, monotonic_of};
 
@@ -49,14 +50,41 @@ struct Place {
     claim: Option<Claim>,
 }
 
+impl Place {
+    /// The first element, without a claim: a planted bug.
+    async fn take_unclaimed(
+        &mut self,
+        keeper: &Keeper,
+        base: &str,
+        session: SessionId,
+        deadline: Instant,
+    ) -> Outcome {
+        let Some(first) = unclaimed::first(keeper, base, deadline).await else {
+            return refused("not-in-time");
+        };
+        let Some((since, until)) = certain(keeper, session) else { return refused("uncertain") };
+        self.claim = Some(Claim { element: first.element, name: first.name });
+        told(Value::List([first.element, first.put, moment(since), moment(until)].into()))
+    }
+}
+
 /// The queues of an application.
 #[derive(Default)]
-pub(super) struct Queues(BTreeMap<u64, Place>);
+pub(super) struct Queues {
+    by_key: BTreeMap<u64, Place>,
+    /// A planted bug: elements are not claimed.
+    unclaimed: bool,
+}
 
 impl Queues {
+    /// None yet.
+    pub(super) fn new(unclaimed: bool) -> Self {
+        Self { by_key: BTreeMap::new(), unclaimed }
+    }
+
     /// The queue, with its znodes.
     async fn place(&mut self, keeper: &Keeper, key: u64, deadline: Instant) -> Option<&mut Place> {
-        let place = self.0.entry(key).or_default();
+        let place = self.by_key.entry(key).or_default();
         if !place.is_made {
             for request in queue::set_up(&path(Object::Queue, key)) {
                 if !make(keeper, request, deadline).await {
@@ -105,9 +133,13 @@ impl Queues {
 
     /// Claims the first element that nobody has.
     pub(super) async fn dequeue(&mut self, keeper: &Keeper, key: u64, deadline: Instant) -> Outcome {
+        let is_unclaimed = self.unclaimed;
         let Some(place) = self.place(keeper, key, deadline).await else { return refused("no-queue") };
         let Some(session) = session_of(keeper) else { return refused("no-session") };
         let base = path(Object::Queue, key);
+        if is_unclaimed {
+            return place.take_unclaimed(keeper, &base, session, deadline).await;
+        }
         if place.claim.take().is_some() {
             // What it has still is given back by whoever is dropped.
             place.consumer = None;
@@ -135,9 +167,22 @@ impl Queues {
     }
 
     /// Says that what it has is done.
-    pub(super) async fn acknowledge(&mut self, (key, element): (u64, i64), deadline: Instant) -> Outcome {
-        let Some(place) = self.0.get_mut(&key) else { return refused("not-holder") };
+    pub(super) async fn acknowledge(
+        &mut self,
+        keeper: &Keeper,
+        (key, element): (u64, i64),
+        deadline: Instant,
+    ) -> Outcome {
+        let Some(place) = self.by_key.get_mut(&key) else { return refused("not-holder") };
         let claim = place.claim.take().filter(|claim| claim.element == element);
+        if let (true, Some(claim)) = (self.unclaimed, &claim) {
+            let base = path(Object::Queue, key);
+            return match unclaimed::delete(keeper, &base, &claim.name, deadline).await {
+                Some(true) => told(Value::One(element)),
+                Some(false) => refused("not-holder"),
+                None => in_doubt("not-in-time"),
+            };
+        }
         let (Some(claim), Some(mut consumer)) = (claim, place.consumer.take()) else {
             return refused("not-holder");
         };
@@ -169,7 +214,7 @@ impl Queues {
 
     /// Leaves nothing behind, as far as that can be had.
     pub(super) async fn leave(self) {
-        for place in self.0.into_values() {
+        for place in self.by_key.into_values() {
             if let Some(mut consumer) = place.consumer {
                 consumer.call(ConsumerCall::Leave);
                 while !matches!(consumer.next().await, Some(ConsumerTold::Over(_)) | None) {}
