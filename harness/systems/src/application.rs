@@ -99,7 +99,7 @@ pub struct Answered {
     /// What the store said of a write that it took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judged: Option<Judged>,
-    /// Which of the members it is connected to, or tried last, counted from 0.
+    /// Which of the members it was connected to when it was asked, or had tried last, counted from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<usize>,
     /// Its session, in hexadecimal as members print it.

@@ -282,6 +282,8 @@ impl Application {
 
     async fn answer(&mut self, asked: &Asked) -> Answered {
         let deadline = Instant::now() + Duration::from_millis(asked.timeout_ms);
+        // What is asked of a leader that is cut off may be answered elsewhere, when the session has moved.
+        let member = self.member();
         let outcome = match (asked.f, &asked.value) {
             (Function::Acquire, Value::Null) => self.acquire(asked.key, deadline).await,
             (Function::Store, &Value::Pair(Some(token), value)) => self.write(asked.key, token, value).await,
@@ -311,7 +313,7 @@ impl Application {
             }
         };
         let session = self.session().map(|session| session.to_string());
-        Answered { member: self.member(), session, notices: self.notes.take(), ..answered }
+        Answered { member, session, notices: self.notes.take(), ..answered }
     }
 
     /// How many enter a barrier together, as it believes.
