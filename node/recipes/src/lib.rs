@@ -7,6 +7,7 @@
 //! - [`barrier`]: a znode; all wait until it is gone.
 //! - [`cache`]: a copy of a tree, kept up to date by one watch.
 //! - [`delete`]: removal of a resource with all its contenders.
+//! - [`discovery`]: which instances of a service there are, as Curator has it, and which one to ask.
 //! - [`double_barrier`]: nobody begins before all have come, and nobody goes before all have ended.
 //! - [`election`]: one leads, in terms with a token that grows and an end that comes in time.
 //! - [`group`]: who is a member.
@@ -25,6 +26,7 @@
 pub mod barrier;
 pub mod cache;
 pub mod delete;
+pub mod discovery;
 pub mod double_barrier;
 pub mod election;
 pub mod group;
