@@ -16,6 +16,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ann.create_all(&path).await?;
     ann.create(colour.clone(), "red", CreateMode::Persistent).await?;
 
+    // The server that ben asks may be a little behind.
+    ben.sync(path.clone()).await?;
     let mut cache = ben.drive(Cache::new(path.clone()));
     println!("ben reads what is there:");
     until(&mut cache, &Told::Complete).await?;

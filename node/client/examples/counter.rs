@@ -15,6 +15,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ben = Keeper::connect(servers.as_str(), KeeperOptions::default()).await?;
     let path = format!("/examples/counter-{:032x}", guid().0);
     ann.create_all(&path).await?;
+    // The server that ben asks may be a little behind.
+    ben.sync(path.clone()).await?;
 
     let mut both = [&ann, &ben].map(|keeper| keeper.drive(Shared::new(path.clone(), guid())));
     for _ in 0..5 {

@@ -37,8 +37,9 @@ async fn tell(group: &mut Running<Group>) -> Result<(), Box<dyn std::error::Erro
         match group.next().await.ok_or("the session was closed")? {
             Told::Joined { data, .. } => println!("  a member: {}", String::from_utf8_lossy(&data)),
             Told::Left { .. } => println!("  a member less"),
-            Told::Complete => return Ok(println!("  that is all")),
+            Told::Complete => break println!("  that is all"),
             Told::Over(why) => return Err(why.into()),
         }
     }
+    Ok(())
 }

@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ann holds the lock");
     match same.acquire_within(Duration::from_millis(100)).await {
         Err(LockError::TimedOut) => println!("ben waited for a while, and gave up"),
-        other => println!("this must not be: {other:?}"),
+        other => return Err(format!("this must not be: {other:?}").into()),
     }
 
     // What the lock protects keeps the largest token that it saw, and refuses smaller ones.

@@ -5,9 +5,9 @@
 
 use node_client::recipes::guid;
 use node_client::recipes::machines::queue::{
-    Consumer, ConsumerCall, ConsumerTold, Producer, ProducerCall, ProducerTold, set_up,
+    Consumer, ConsumerCall, ConsumerTold, Producer, ProducerCall, set_up,
 };
-use node_client::{Keeper, KeeperOptions};
+use node_client::{Keeper, KeeperOptions, Running};
 
 const CLOSED: &str = "the session was closed";
 
@@ -23,32 +23,25 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let mut producer = ann.drive(Producer::new(path.clone(), guid()));
-    for item in ["one", "two", "three"] {
+    for item in ["one", "two"] {
         producer.call(ProducerCall::Put(item.into()));
+        println!("ann is told {:?}", producer.next().await.ok_or(CLOSED)?);
     }
+    // Her mark in the queue goes with her.
     producer.call(ProducerCall::Leave);
-    loop {
-        match producer.next().await.ok_or(CLOSED)? {
-            ProducerTold::Over(_) => break,
-            told => println!("ann is told {told:?}"),
-        }
-    }
+    println!("ann is told {:?}", producer.next().await.ok_or(CLOSED)?);
 
     // This consumer goes before it has done its item.
     let gone = Keeper::connect(servers.as_str(), KeeperOptions::default()).await?;
-    let mut consumer = gone.drive(Consumer::new(path.clone()));
-    consumer.call(ConsumerCall::Claim);
-    if let ConsumerTold::Item { data, .. } = consumer.next().await.ok_or(CLOSED)? {
-        println!("another one claims {}, and goes", String::from_utf8_lossy(&data));
-    }
+    // The server that it asks may be a little behind.
+    gone.sync(path.clone()).await?;
+    println!("another one claims {}, and goes", claim(&mut gone.drive(Consumer::new(path.clone()))).await?);
     gone.close().await?;
 
+    ben.sync(path.clone()).await?;
     let mut consumer = ben.drive(Consumer::new(path.clone()));
-    for _ in 0..3 {
-        consumer.call(ConsumerCall::Claim);
-        if let ConsumerTold::Item { data, .. } = consumer.next().await.ok_or(CLOSED)? {
-            println!("ben does {}", String::from_utf8_lossy(&data));
-        }
+    for _ in 0..2 {
+        println!("ben does {}", claim(&mut consumer).await?);
         consumer.call(ConsumerCall::Acknowledge);
         consumer.next().await.ok_or(CLOSED)?;
     }
@@ -58,4 +51,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     ann.close().await?;
     ben.close().await?;
     Ok(())
+}
+
+async fn claim(consumer: &mut Running<Consumer>) -> Result<String, Box<dyn std::error::Error>> {
+    consumer.call(ConsumerCall::Claim);
+    match consumer.next().await.ok_or(CLOSED)? {
+        ConsumerTold::Item { data, .. } => Ok(String::from_utf8_lossy(&data).into_owned()),
+        told => Err(format!("no item: {told:?}").into()),
+    }
 }

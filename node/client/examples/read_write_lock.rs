@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wait = Duration::from_millis(100);
     match write.acquire_within(wait).await {
         Err(LockError::TimedOut) => println!("nobody can write meanwhile"),
-        other => println!("this must not be: {other:?}"),
+        other => return Err(format!("this must not be: {other:?}").into()),
     }
     first.release().await;
     second.release().await;
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("both have read, and ben writes");
     match anns.acquire_within(wait).await {
         Err(LockError::TimedOut) => println!("nobody can read meanwhile"),
-        other => println!("this must not be: {other:?}"),
+        other => return Err(format!("this must not be: {other:?}").into()),
     }
     alone.release().await;
     anns.acquire().await?.release().await;

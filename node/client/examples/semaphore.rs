@@ -25,7 +25,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ben has the second place");
     match bens.acquire_within(Duration::from_millis(100)).await {
         Err(LockError::TimedOut) => println!("there is no third place"),
-        other => println!("this must not be: {other:?}"),
+        other => return Err(format!("this must not be: {other:?}").into()),
     }
     println!("ann gives hers back: {}", first.release().await);
     let third = bens.acquire().await?;
