@@ -90,7 +90,8 @@ impl Provider {
         Self { strategy, policy, instances, errors, last: None, drawn }
     }
 
-    /// Takes what [`Instances`](super::instances::Instances) told. An instance that left takes its errors along.
+    /// Takes what [`Instances`](super::instances::Instances) told. An instance that left takes its errors
+    /// along.
     pub fn hear(&mut self, told: &Told) {
         match told {
             Told::Joined { name, instance } | Told::Changed { name, instance } => {

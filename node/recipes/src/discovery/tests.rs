@@ -284,8 +284,8 @@ fn whoever_watches_knows_in_the_end_what_each_that_registered_said_last() {
         let mut last = ids.map(|id| instance(id, 0));
         let mut known = BTreeMap::new();
         let mut take = |world: &mut World<Either>| {
-            let watching = world.told(3).into_iter().filter_map(|told| match told {
-                EitherTold::Watching(told) => Some(told),
+            let watching = world.told(3).into_iter().map(|told| match told {
+                EitherTold::Watching(told) => told,
                 EitherTold::Registered(told) => panic!("{told:?}"),
             });
             follow(&mut known, watching.collect());
