@@ -16,7 +16,8 @@
 //!
 //! **Not promised:** that an instance that is told of is there: its session ends some time after its process.
 //! That is what the noted errors are for. Nor that all comings and goings are told: an instance that went and
-//! came back between two readings has changed, or is the same.
+//! came back between two readings has changed, or is the same. The memory is that of all instances, twice:
+//! as data and as what it means.
 //!
 //! **What differs from Curator.** An id that is registered already is waited for
 //! (`standing::Told::Blocked`), where Curator deletes the znode, whoever's it is. So draw a new id for each
