@@ -7,6 +7,7 @@ use bytestring::ByteString;
 use node_session::watches::Owner;
 use node_session::{CreateMode, Failure, Moment, Request, Response, Watches};
 use node_wire::client::{CREATE_EPHEMERAL, ErrorCode, EventType, MultiOp, MultiResult, Stat, WatcherEvent};
+use node_wire::ephemeral::EphemeralType;
 use node_wire::ids::{SessionId, Zxid};
 
 use crate::recipe::{Ask, Effects, Input, Now, Recipe};
@@ -19,6 +20,17 @@ pub(crate) struct Table {
     pub(crate) znodes: BTreeMap<String, (Bytes, Stat)>,
     sequences: BTreeMap<String, u32>,
     zxid: u64,
+    /// The leader's clock.
+    clock_ms: i64,
+}
+
+/// What goes with the session, by the flags of a creation that has no time to live.
+fn owner_by_flags(flags: i32, session: SessionId) -> SessionId {
+    if flags & CREATE_EPHEMERAL == 0 { SessionId::NONE } else { session }
+}
+
+fn owner_by_ttl(ttl_ms: i64) -> Result<SessionId, ErrorCode> {
+    EphemeralType::Ttl { ttl_ms }.owner().ok_or(ErrorCode::BadArguments)
 }
 
 fn parent(path: &str) -> String {
@@ -64,7 +76,9 @@ impl Table {
         events: &mut Vec<WatcherEvent>,
     ) -> Result<(ByteString, Stat), ErrorCode> {
         let above = parent(path);
-        if above != "/" && self.stat(&above)?.ephemeral_owner != SessionId::NONE {
+        if above != "/"
+            && matches!(EphemeralType::of(self.stat(&above)?.ephemeral_owner), EphemeralType::Normal(_))
+        {
             return Err(ErrorCode::NoChildrenForEphemerals);
         }
         let mut path = path.to_owned();
@@ -76,10 +90,9 @@ impl Table {
         if self.znodes.contains_key(&path) {
             return Err(ErrorCode::NodeExists);
         }
-        let ephemeral = flags & CREATE_EPHEMERAL != 0;
-        let ephemeral_owner = if ephemeral { owner } else { SessionId::NONE };
         let czxid = Zxid::from_wire(i64::try_from(self.zxid).unwrap());
-        let stat = Stat { czxid, mzxid: czxid, ephemeral_owner, ..Stat::default() };
+        let (ctime, mtime) = (self.clock_ms, self.clock_ms);
+        let stat = Stat { czxid, mzxid: czxid, ctime, mtime, ephemeral_owner: owner, ..Stat::default() };
         self.znodes.insert(path.clone(), (data, stat));
         events.extend([event(EventType::NodeCreated, &path), event(EventType::NodeChildrenChanged, &above)]);
         Ok((path.into(), stat))
@@ -110,6 +123,7 @@ impl Table {
     ) -> Result<Stat, ErrorCode> {
         let mut stat = self.versioned(path, version)?;
         stat.version += 1;
+        stat.mtime = self.clock_ms;
         stat.mzxid = Zxid::from_wire(i64::try_from(self.zxid).unwrap());
         self.znodes.insert(path.into(), (data, stat));
         events.push(event(EventType::NodeDataChanged, path));
@@ -125,6 +139,13 @@ impl Table {
         Ok(match op {
             MultiOp::Create(body) | MultiOp::Create2(body) | MultiOp::CreateContainer(body) => {
                 let data = body.data.clone().unwrap_or_default();
+                let owner = owner_by_flags(body.flags, owner);
+                let (path, stat) = self.create(owner, &body.path, data, body.flags, events)?;
+                MultiResult::Create2 { path, stat }
+            }
+            MultiOp::CreateTtl(body) => {
+                let data = body.data.clone().unwrap_or_default();
+                let owner = owner_by_ttl(body.ttl_ms)?;
                 let (path, stat) = self.create(owner, &body.path, data, body.flags, events)?;
                 MultiResult::Create2 { path, stat }
             }
@@ -148,7 +169,6 @@ impl Table {
                 self.stat(&body.path)?;
                 MultiResult::GetChildren { children: self.children(&body.path) }
             }
-            MultiOp::CreateTtl(_) => return Err(ErrorCode::Unimplemented),
         })
     }
 
@@ -173,6 +193,15 @@ impl Table {
         Ok(Response::Multi(results))
     }
 
+    /// The znodes whose time to live is over.
+    fn ran_out(&self) -> Vec<String> {
+        let is_over = |(path, (_, stat)): &(&String, &(Bytes, Stat))| {
+            matches!(EphemeralType::of(stat.ephemeral_owner), EphemeralType::Ttl { ttl_ms }
+                if self.clock_ms - stat.mtime > ttl_ms && self.children(path).is_empty())
+        };
+        self.znodes.iter().filter(is_over).map(|(path, _)| path.clone()).collect()
+    }
+
     pub(crate) fn apply(
         &mut self,
         owner: SessionId,
@@ -189,9 +218,12 @@ impl Table {
                 });
                 Ok(Response::Multi(results.collect()))
             }
-            Request::Create { path, data, mode, .. } => self
-                .create(owner, path, data.clone(), mode.flags(), &mut events)
-                .map(|(path, stat)| Response::Created { path, stat }),
+            Request::Create { path, data, mode, .. } => match mode {
+                CreateMode::Ttl(ttl_ms) | CreateMode::TtlSequential(ttl_ms) => owner_by_ttl(*ttl_ms),
+                _ => Ok(owner_by_flags(mode.flags(), owner)),
+            }
+            .and_then(|owner| self.create(owner, path, data.clone(), mode.flags(), &mut events))
+            .map(|(path, stat)| Response::Created { path, stat }),
             Request::Delete { path, version } => {
                 self.remove(path, *version, &mut events).map(|_| Response::Done)
             }
@@ -272,6 +304,20 @@ impl<R: Recipe> World<R> {
         };
         self.clients.push(client);
         self.connect(self.clients.len() - 1);
+    }
+
+    /// Another process takes the place of this one, over the same session. What the one before asked for may
+    /// still be carried out.
+    pub(crate) fn replace(&mut self, who: usize, recipe: R) {
+        let client = &mut self.clients[who];
+        client.recipe = recipe;
+        client.told.clear();
+        let open = std::mem::take(&mut client.open);
+        client.late.extend(open.into_iter().map(|(_, request)| request));
+        if client.connected {
+            let session = client.session.unwrap();
+            self.give(who, Input::Connected { session });
+        }
     }
 
     /// Somebody else asks.
@@ -475,9 +521,20 @@ impl<R: Recipe> World<R> {
         self.give(who, Input::Lost);
     }
 
+    /// Puts the clocks forward. The leader's runs faster than the clients' by a twentieth, and the leader
+    /// deletes at once what lived for its time.
+    fn advance(&mut self, at: Moment) {
+        self.at = at;
+        let clock_ms = i64::try_from(at.as_millis()).unwrap();
+        self.table.clock_ms = clock_ms + clock_ms / 20;
+        for path in self.table.ran_out() {
+            self.delete(&path);
+        }
+    }
+
     /// Time passes, and everybody hears of it.
     pub(crate) fn pass(&mut self, ms: u64) {
-        self.at += Moment::from_millis(ms);
+        self.advance(self.at + Moment::from_millis(ms));
         for who in 0..self.clients.len() {
             self.give(who, Input::Time);
         }
@@ -501,7 +558,7 @@ impl<R: Recipe> World<R> {
             }
             1 if losses && !self.clients[who].connected && !self.clients[who].expired => {
                 let until = self.clients[who].certain_until.unwrap_or_default();
-                self.at = self.at.max(until);
+                self.advance(self.at.max(until));
                 self.expire(who);
                 for other in self.clients.iter_mut().filter(|other| other.connected) {
                     other.certain_until = Some(self.at + CERTAIN);

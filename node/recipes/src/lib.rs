@@ -11,6 +11,7 @@
 //! - [`double_barrier`]: nobody begins before all have come, and nobody goes before all have ended.
 //! - [`election`]: one leads, in terms with a token that grows and an end that comes in time.
 //! - [`group`]: who is a member.
+//! - [`lease`]: something is held for a duration, which outlives processes and sessions.
 //! - [`line`](mod@line): a place in a line, under elections, locks and semaphores.
 //! - [`lock`](mod@lock): locks, read/write locks and semaphores.
 //! - [`names`]: how contenders name their znodes, as other libraries do.
@@ -32,6 +33,7 @@ pub mod election;
 pub mod group;
 #[cfg(test)]
 pub(crate) mod hand;
+pub mod lease;
 pub mod line;
 pub mod lock;
 pub mod names;
