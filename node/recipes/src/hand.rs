@@ -578,10 +578,15 @@ impl<R: Recipe> World<R> {
                 self.reconnect(who);
             }
         }
+        self.come_to_rest();
+    }
+
+    /// What can be done by those who are connected is done, and time passes.
+    pub(crate) fn come_to_rest(&mut self) {
         for _ in 0..5 {
             self.settle();
             self.pass(2000);
-            for client in &mut self.clients {
+            for client in self.clients.iter_mut().filter(|client| client.connected) {
                 client.certain_until = Some(self.at + CERTAIN);
             }
         }

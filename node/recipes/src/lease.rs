@@ -31,7 +31,8 @@
 //! - That nobody else has the lease while the leader's wall clock is wrong. The time to live counts on it. A
 //!   clock that is set forward, or a new leader whose clock is ahead, ends a lease early. Then the token is
 //!   the proof: whoever owns what is protected refuses smaller ones.
-//! - That the holder learns at once that somebody deleted its lease by hand. It learns it at its next renewal.
+//! - That the holder learns at once that somebody deleted its lease by hand. It learns so at its next
+//!   renewal.
 //! - That the lease can be taken at once when its duration is over. The ensemble looks for such znodes now
 //!   and then (Apache ZooKeeper: once a minute). And a renewal that came to nothing for its holder may have
 //!   been carried out; then nobody has the lease for another duration.

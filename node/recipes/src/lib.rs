@@ -17,6 +17,7 @@
 //! - [`names`]: how contenders name their znodes, as other libraries do.
 //! - [`observe`]: who is first in a line.
 //! - [`once`](mod@once): a transaction whose outcome is known although its answer was lost.
+//! - [`partition`]: a set of pieces, shared among the living members of a group.
 //! - [`queue`]: items are put, claimed one at a time, and acknowledged.
 //! - [`rules`]: the decisions that are one rule each.
 //! - [`served`]: what every recipe keeps of its connection.
@@ -39,6 +40,7 @@ pub mod lock;
 pub mod names;
 pub mod observe;
 pub mod once;
+pub mod partition;
 pub mod queue;
 pub mod recipe;
 pub mod rules;
