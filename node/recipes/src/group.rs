@@ -26,12 +26,12 @@ use crate::standing::Standing;
 /// A member of the group at this znode, which must be there. Others can read `data`.
 #[must_use]
 pub fn join(group: &str, guid: Guid, data: Bytes) -> Standing {
-    Standing::new(child(group, &member(guid)), data)
+    Standing::new(child(group, &member_name(guid)), data)
 }
 
 /// The name of a member's znode.
 #[must_use]
-pub fn member(guid: Guid) -> String {
+pub fn member_name(guid: Guid) -> String {
     format!("{:032x}__party__", guid.0)
 }
 
@@ -238,7 +238,7 @@ mod tests {
 
     const PATH: &str = "/group";
 
-    fn path_of(name: &str) -> String {
+    fn member(name: &str) -> String {
         format!("{PATH}/{name}")
     }
 
@@ -273,7 +273,7 @@ mod tests {
             let mut world = World::new(&[PATH], [Group::watch(PATH)]);
             let mut told = BTreeSet::new();
             for _ in 0..200 {
-                let path = path_of(&dice.below(5).to_string());
+                let path = member(&dice.below(5).to_string());
                 match dice.below(8) {
                     0 if world.table.data(&path).is_none() => world.make(&path, "", CreateMode::Persistent),
                     1 if world.table.data(&path).is_some() => world.delete(&path),

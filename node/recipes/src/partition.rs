@@ -6,8 +6,8 @@
 //! - `pieces`: a znode for each piece, and below it a [lock](crate::lock).
 //!
 //! Each process is a member and watches the group. From the names of the members it computes which pieces it
-//! is to have ([`Allocate`]; [`Balanced`] is one that gives all the same number, but for one, and moves few).
-//! All compute the same, once they know of the same members.
+//! is to have ([`Allocate`]). [`Balanced`] gives all members the same number of pieces, or one more to some,
+//! and moves few. All compute the same, once they know of the same members.
 //!
 //! They need not agree for safety. A piece is held under its lock alone, so two never hold it at a time, even
 //! while they disagree about the members. A holder has the lock's token, which grows from holder to
@@ -213,7 +213,7 @@ impl<A: Allocate, R: Rules> Partition<A, R> {
             recalled: false,
         };
         Self {
-            name: group::member(share.guid).into(),
+            name: group::member_name(share.guid).into(),
             member: group::join(&members, share.guid, share.data.clone()),
             group: Group::watch(members),
             pieces: share.pieces.names().iter().map(piece).collect(),

@@ -42,6 +42,9 @@ fn one_of_two_has_it_and_the_other_is_told_who() {
     let [Told::Held { token, .. }] = held[..] else { panic!("{held:?}") };
     assert_eq!(world.told(1), [Told::Taken { data: "0".into(), token }, Told::Over(End::Taken)]);
     assert!(world.clients[1].recipe.is_over());
+    let holder = &world.clients[0].recipe;
+    assert_eq!(holder.wakes_at(), Some(Moment::from_secs(9)), "its end is news");
+    assert!(!holder.wants_certainty(), "the session may end");
 }
 
 #[test]

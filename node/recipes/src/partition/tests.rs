@@ -139,6 +139,44 @@ fn a_piece_goes_to_a_member_that_comes_when_its_holder_released_it_and_not_befor
 }
 
 #[test]
+fn a_piece_that_comes_back_before_it_was_released_is_acquired_anew() {
+    let mut world = world(1);
+    settle(&mut world);
+    world.add(Partition::new(share(2)));
+    world.settle();
+    let recalled = recalled(&world.told(0));
+    world.call(1, Call::Withdraw);
+    world.settle();
+    assert_eq!(world.told(1), [Told::Over(Left::Resigned)]);
+    assert_eq!(counts(&world), [7, 0]);
+    for (piece, token) in recalled {
+        world.call(0, Call::Released { piece: piece.clone(), token });
+        assert!(!world.clients[0].recipe.may_act(&piece, world.at), "its work is ended");
+        world.settle();
+        let acquired = world.told(0);
+        let [Told::Acquired { piece: its, token: later }] = &acquired[..] else { panic!("{acquired:?}") };
+        assert_eq!(*its, piece);
+        assert!(*later > token);
+    }
+    assert_eq!(counts(&world), [7, 0]);
+}
+
+#[test]
+fn a_piece_is_lost_a_notice_before_its_certainty_ends() {
+    let mut world = world(0);
+    world.add(Partition::new(Share { notice: Moment::from_secs(2), ..share(1) }));
+    settle(&mut world);
+    let ends = Moment::from_secs(7);
+    let member = &world.clients[0].recipe;
+    assert_eq!((member.wakes_at(), member.certain_until()), (Some(ends), Some(ends)));
+    world.cut(0, 0);
+    world.pass(6_999);
+    assert_eq!(world.told(0), []);
+    world.pass(1);
+    assert_eq!(world.told(0).len(), 7);
+}
+
+#[test]
 fn a_member_that_drops_all_is_over_and_leaves_nothing() {
     let mut world = world(1);
     settle(&mut world);
