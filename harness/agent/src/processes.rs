@@ -1,5 +1,6 @@
 //! The processes of the agent's namespace, as `/proc` tells of them.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::str::FromStr;
@@ -106,6 +107,32 @@ pub fn main_process(processes: &[Process]) -> Option<&Process> {
     alive.min_by_key(|process| (process.parent != 0, process.line.start_ticks, process.line.pid))
 }
 
+/// The processes without those of commands that were run in the member's container from outside, such as
+/// questions whether it serves: what they are says nothing of the member.
+///
+/// Each of these was started from outside of the namespace, as the member's main process was, and later.
+/// What they started is left out with them, as long as its parents are there.
+#[must_use]
+pub fn of_the_member(processes: Vec<Process>) -> Vec<Process> {
+    let Some(main) = main_process(&processes).map(|main| main.line.pid) else { return processes };
+    let parents: BTreeMap<u32, u32> =
+        processes.iter().map(|process| (process.line.pid, process.parent)).collect();
+    let is_beside = |pid: u32| {
+        let mut at = pid;
+        // Ids may be given anew while they are read, so that a circle could be seen.
+        for _ in 0..=parents.len() {
+            match parents.get(&at) {
+                Some(0) => return at != main,
+                Some(parent) => at = *parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    let beside: Vec<u32> = parents.keys().copied().filter(|pid| is_beside(*pid)).collect();
+    processes.into_iter().filter(|process| !beside.contains(&process.line.pid)).collect()
+}
+
 /// Reads `/proc/<pid>/stat`. The name stands in parentheses and may hold any bytes, parentheses and spaces
 /// too: it ends at the last one.
 fn parse_stat(stat: &[u8]) -> Option<Process> {
@@ -176,6 +203,23 @@ mod tests {
         assert_eq!(main_process(&all).map(|process| process.line.pid), Some(11));
         assert_eq!(main_process(&all[..1]).map(|process| process.line.pid), Some(7));
         assert_eq!(main_process(&all[1..2]), None);
+    }
+
+    #[test]
+    fn commands_that_were_run_beside_a_member_are_not_of_it() {
+        let all = vec![
+            process(7, 1, 5, 'S'),
+            process(11, 0, 70, 'T'),
+            process(12, 11, 70, 'T'),
+            process(20, 0, 90, 'S'),
+            process(21, 20, 91, 'R'),
+            process(22, 99, 91, 'R'),
+        ];
+        let of_it = |all| of_the_member(all).iter().map(|process| process.line.pid).collect::<Vec<_>>();
+        assert_eq!(of_it(all.clone()), [7, 11, 12, 22]);
+        assert_eq!(of_it(all[..1].to_vec()), [7]);
+        let circle = vec![process(11, 0, 70, 'T'), process(30, 31, 90, 'S'), process(31, 30, 90, 'S')];
+        assert_eq!(of_it(circle), [11, 30, 31]);
     }
 
     #[test]

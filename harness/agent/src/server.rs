@@ -21,7 +21,7 @@ use crate::lines::{Cut, Lines, MAX_LINE};
 use crate::netfilter::{Filter, FilterError};
 use crate::output::{Finished, Output};
 use crate::probe::{Answer, ProbeError, Probes, Question};
-use crate::processes::{OwnNamespace, ProcessError};
+use crate::processes::{OwnNamespace, ProcessError, of_the_member};
 use crate::protocol::{Command, LEASE_MS, Outcome, PeerCount, Request, SignalName};
 use crate::signals::{Arrived, Signals, reap, signal_all};
 use crate::threads::Wake;
@@ -302,7 +302,7 @@ impl Agent {
                 Ok(Outcome::Done(Vec::new()))
             }
             Command::Processes => {
-                let processes = self.namespace.ok_or(ProcessError::NotFirst)?.processes()?;
+                let processes = of_the_member(self.namespace.ok_or(ProcessError::NotFirst)?.processes()?);
                 Ok(Outcome::Processes(processes.into_iter().map(|process| process.line).collect()))
             }
             Command::ShiftClock { .. }

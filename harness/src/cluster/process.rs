@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use harness_core::fault::Server;
-use harness_systems::{Addresses, Dialling, Installation, Site};
+use harness_systems::{Addresses, Dialling, Installation, Site, Whereabouts};
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
@@ -247,9 +247,13 @@ impl ProcessCluster {
         Ok(())
     }
 
+    fn whereabouts(&self, id: MemberId) -> Whereabouts {
+        Whereabouts::of(id, self.ports.client(id))
+    }
+
     /// Has those that don't tell what they are be asked, for as long as the cluster lives.
     fn observe(&self) {
-        let members: Vec<_> = self.ids.iter().map(|id| (*id, self.ports.client(*id))).collect();
+        let members: Vec<_> = self.ids.iter().map(|id| self.whereabouts(*id)).collect();
         let looks = self.settings.system.looks(&members);
         let watched = self.members.iter().zip(looks).map(|((id, member), look)| {
             let (id, servers) = (*id, Arc::clone(&self.servers));
@@ -435,7 +439,7 @@ impl Cluster for ProcessCluster {
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {
         Box::pin(async move {
-            let state = self.settings.system.port(member, self.ports.client(member)).await;
+            let state = self.settings.system.port(&self.whereabouts(member)).await;
             Ok(state.behind(false))
         })
     }

@@ -32,7 +32,7 @@ pub mod zookeeper;
 use std::pin::Pin;
 
 pub use client::{Client, ClientSettings, Connected};
-pub use look::{Look, PortState, Role, Seen, Whom};
+pub use look::{Inside, Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
 pub use service::{Auxiliaries, Auxiliary, Condition, Dependency, HealthCheck, Service, Volume};
 pub use system::{
     Addresses, Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Site, System, Traits,

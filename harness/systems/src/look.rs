@@ -1,10 +1,49 @@
 //! What a member shows when it is asked from outside.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::{fmt, io};
 
 use runs::member::MemberId;
 
 use crate::Async;
+
+/// Where a member is found from here.
+#[derive(Clone)]
+pub struct Whereabouts {
+    /// Which.
+    pub id: MemberId,
+    /// Its client port.
+    pub client: SocketAddr,
+    /// Where questions go that ask at other ports, by the member's own number of the port.
+    pub others: BTreeMap<u16, SocketAddr>,
+    /// What runs a command beside it, where that is not this machine.
+    pub inside: Option<Arc<dyn Inside>>,
+}
+
+impl Whereabouts {
+    /// A member of which nothing but the client port is known.
+    #[must_use]
+    pub fn of(id: MemberId, client: SocketAddr) -> Self {
+        Self { id, client, others: BTreeMap::new(), inside: None }
+    }
+}
+
+/// Runs commands where a member is.
+pub trait Inside: Send + Sync {
+    /// Runs one to its end. Whoever gives it up leaves it running.
+    fn run(&self, member: MemberId, words: Vec<String>) -> Async<'static, io::Result<Ran>>;
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// With the exit status 0.
+    pub success: bool,
+    /// What it wrote to its standard output.
+    pub output: Vec<u8>,
+}
 
 /// Whom a member follows, by its own word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

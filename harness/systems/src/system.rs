@@ -19,7 +19,7 @@ use workloads::Kind;
 
 use crate::Async;
 use crate::client::{Client, ClientSettings};
-use crate::look::{Look, PortState};
+use crate::look::{Look, PortState, Whereabouts};
 use crate::service::{Auxiliaries, Service};
 
 /// How members find each other.
@@ -145,10 +145,10 @@ pub trait System: fmt::Debug + Send + Sync {
     fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said>;
 
     /// What asks each of these members who it is.
-    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>>;
+    fn looks(&self, members: &[Whereabouts]) -> Vec<Box<dyn Look>>;
 
     /// Asks a member's client port whether anybody is there.
-    fn port(&self, member: MemberId, address: SocketAddr) -> Async<'static, PortState>;
+    fn port(&self, member: &Whereabouts) -> Async<'static, PortState>;
 
     /// What a member answered last, in words, where it is asked whether it serves.
     fn says(&self, member: MemberId) -> Option<String> {
@@ -219,6 +219,8 @@ pub struct ContainerPorts<'a> {
     pub client: u16,
     /// For other members.
     pub peers: &'a [u16],
+    /// For whoever asks how they are, beside those.
+    pub questions: &'a [u16],
 }
 
 /// A member's place in a container.

@@ -4,8 +4,8 @@
 //!     cargo run -p node-client --example election -- 127.0.0.1:2181
 
 use node_client::recipes::{Candidate, Election, Fenced, guid};
+use node_client::request::set_data;
 use node_client::{CreateMode, Keeper, KeeperOptions};
-use node_session::request::set_data;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

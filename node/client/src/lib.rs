@@ -94,5 +94,6 @@ pub use tls::{Tls, TlsError};
 pub use watch::{WatchOnce, WatchStream};
 pub use word::four_letter_word;
 
+pub use node_session::request;
 pub use node_session::{Answer, CreateMode, Credentials, Event, Failure, Moment, Request, Response, State};
 pub use node_wire::client::{Acl, AddWatchMode, ErrorCode, EventType, MultiOp, MultiResult, Stat};

@@ -1,5 +1,6 @@
 //! Recipes on real members: elections and locks through what goes wrong, one scenario a test.
 
+mod examples;
 mod machines;
 #[path = "../ensemble/members.rs"]
 #[allow(dead_code, reason = "what other tests look at")]

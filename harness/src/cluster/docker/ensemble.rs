@@ -13,7 +13,7 @@ use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use futures_util::future::{join_all, try_join_all};
 use harness_agent::protocol::{Command, SignalName};
 use harness_mutants::Mutant;
-use harness_systems::{Berth, Contained, Service};
+use harness_systems::{Berth, Contained, Inside, Service, Whereabouts};
 use runs::member::MemberId;
 use runs::views;
 use tokio::net::TcpStream;
@@ -24,6 +24,7 @@ use super::belongings::Belongings;
 use super::bodies::Common;
 use super::engine::Engine;
 use super::image::{DATA, EXECUTABLE};
+use super::insider::Insider;
 use super::member::Member;
 use super::sandbox::{Plan, Sandbox, dialled, mount_points};
 use super::trouble::Trouble;
@@ -69,6 +70,10 @@ pub struct DockerCluster {
     pub(super) members: BTreeMap<MemberId, Member>,
     pub(super) sandboxes: BTreeMap<MemberId, Sandbox>,
     pub(super) clients: BTreeMap<MemberId, SocketAddr>,
+    /// Where members are asked how they are, beside their client ports, by their own numbers of those ports.
+    questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
+    /// The containers that run, for commands in them.
+    inside: Arc<Insider>,
     /// Whether clients reach members through a published port, which accepts although nobody listens behind.
     pub(super) published: bool,
     pub(super) events: EventLog,
@@ -132,6 +137,7 @@ impl DockerCluster {
                 return Err(failure);
             }
         };
+        let inside = Arc::new(Insider::new(belongings.engine().clone()));
         Ok(Self {
             settings,
             docker,
@@ -139,6 +145,8 @@ impl DockerCluster {
             members,
             sandboxes: made.sandboxes,
             clients: made.clients,
+            questions: made.questions,
+            inside,
             published: made.reach != Reach::Direct,
             events,
             clock,
@@ -200,7 +208,21 @@ impl DockerCluster {
             (None, Some(service)) => common.service(service),
             (None, None) => common.ours(&self.image, system, &berth),
         };
-        self.member(id)?.start(&self.belongings, &self.trouble, body).await
+        let (begun, container) = self.member(id)?.start(&self.belongings, &self.trouble, body).await?;
+        self.inside.runs(id, container);
+        Ok(begun)
+    }
+
+    /// Where a member is found from here.
+    pub(super) fn whereabouts(&self, id: MemberId) -> Whereabouts {
+        let other = |(port, found): (&u16, &BTreeMap<MemberId, SocketAddr>)| Some((*port, *found.get(&id)?));
+        let inside: Arc<dyn Inside> = Arc::<Insider>::clone(&self.inside);
+        Whereabouts {
+            id,
+            client: self.client_address(id),
+            others: self.questions.iter().filter_map(other).collect(),
+            inside: Some(inside),
+        }
     }
 
     pub(super) async fn start_all(&self) -> anyhow::Result<()> {
@@ -260,10 +282,10 @@ impl DockerCluster {
     }
 
     fn observe(&self) {
-        let clients: Vec<_> = self.clients.iter().map(|(id, address)| (*id, *address)).collect();
-        let looks = self.settings.system.looks(&clients);
-        let members = clients.iter().zip(looks).filter_map(|((id, _), look)| {
-            let place = self.members.get(id)?.place.clone();
+        let found: Vec<Whereabouts> = self.ids.iter().map(|id| self.whereabouts(*id)).collect();
+        let looks = self.settings.system.looks(&found);
+        let members = found.iter().zip(looks).filter_map(|(member, look)| {
+            let place = self.members.get(&member.id)?.place.clone();
             Some(Watched { place, look, is_silent: Arc::new(|| true) })
         });
         let task = self.belongings.engine().spawn(observer::observe(members.collect()));
@@ -373,6 +395,7 @@ struct Made {
     beside: BTreeMap<String, Vec<(String, String)>>,
     sandboxes: BTreeMap<MemberId, Sandbox>,
     clients: BTreeMap<MemberId, SocketAddr>,
+    questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
     reach: Reach,
     trouble: Trouble,
     clocks: Result<(), String>,
@@ -422,7 +445,7 @@ async fn make(
             image: &image,
             network: &network,
             volumes,
-            client_port: ports.client,
+            ports: [&[ports.client], ports.questions].concat(),
             publish,
             hostname: service(*id).map(|service| service.hostname.as_deref().unwrap_or(&service.name)),
             aliases: service(*id).map(|service| service.aliases.as_slice()).unwrap_or_default(),
@@ -433,23 +456,25 @@ async fn make(
     let sandboxes: BTreeMap<MemberId, Sandbox> = try_join_all(starts).await?.into_iter().collect();
     let held = begun.elapsed();
     introduce(belongings, &sandboxes, ports.peers).await?;
-    let clients = where_clients_go(reach, engine, &sandboxes, ports.client);
+    let clients = found_at(reach, engine, &sandboxes, ports.client);
+    let questions = ports.questions.iter().map(|port| (*port, found_at(reach, engine, &sandboxes, *port)));
+    let questions = questions.collect();
     reachable(reach, clients.values().next().copied()).await?;
     let clocks = clocks(sandboxes.values().next()).await;
     tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
-    Ok(Made { image, network, volumes, beside, sandboxes, clients, reach, trouble, clocks })
+    Ok(Made { image, network, volumes, beside, sandboxes, clients, questions, reach, trouble, clocks })
 }
 
-/// Where clients find each member.
-fn where_clients_go(
+/// Where a port of each member is found from here.
+fn found_at(
     reach: Reach,
     engine: &Engine,
     sandboxes: &BTreeMap<MemberId, Sandbox>,
     port: u16,
 ) -> BTreeMap<MemberId, SocketAddr> {
     let found = |(id, sandbox): (&MemberId, &Sandbox)| {
-        let address = match (reach, sandbox.published) {
-            (Reach::Published(address), Some(port)) => dialled(address, engine.place().address(), port),
+        let address = match (reach, sandbox.published.get(&port)) {
+            (Reach::Published(address), Some(port)) => dialled(address, engine.place().address(), *port),
             _ => SocketAddr::new(sandbox.address, port),
         };
         (*id, address)

@@ -143,7 +143,7 @@ impl DockerCluster {
     }
 
     async fn ask_port(&self, id: MemberId) -> anyhow::Result<PortState> {
-        let state = self.settings.system.port(id, self.client_address(id)).await;
+        let state = self.settings.system.port(&self.whereabouts(id)).await;
         Ok(state.behind(self.published))
     }
 }

@@ -41,13 +41,14 @@ impl Member {
         Self { place, prints_events, latest: Mutex::default(), starts: AtomicU32::new(0) }
     }
 
-    /// Starts a container for it and gives the moment before its start. The one before must have ended.
+    /// Starts a container for it and gives the moment before its start, and the container. The one before must
+    /// have ended.
     pub(super) async fn start(
         &self,
         belongings: &Belongings,
         trouble: &Trouble,
         body: ContainerCreateBody,
-    ) -> anyhow::Result<RunNs> {
+    ) -> anyhow::Result<(RunNs, String)> {
         let engine = belongings.engine();
         let start = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
         let name = belongings.name(&format!("n{}-{start}", self.place.id.0));
@@ -79,7 +80,7 @@ impl Member {
                 let _ = started.send(exit);
                 let started = begun.elapsed();
                 tracing::debug!(name, ?made, attached = ?attached_after, ?started, "started");
-                Ok(spawned)
+                Ok((spawned, id))
             }
             Err(error) => {
                 let how = "was not started".to_owned();

@@ -35,6 +35,7 @@ mod bodies;
 mod container;
 mod faults;
 mod image;
+mod insider;
 mod keep;
 mod labels;
 mod limits;

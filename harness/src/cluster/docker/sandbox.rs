@@ -3,7 +3,7 @@
 //! It has an address before the member starts and keeps it when the member is started again. It must not
 //! end while the run goes on; when it does, that is told as a failure of the harness.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,8 +38,8 @@ pub(super) struct Sandbox {
     pub(super) id: String,
     /// The member's address on the run's network.
     pub(super) address: IpAddr,
-    /// Where the engine publishes the member's client port, if it does.
-    pub(super) published: Option<u16>,
+    /// Where the engine publishes the member's ports, if it does.
+    pub(super) published: BTreeMap<u16, u16>,
     /// What acts inside.
     pub(super) agent: Arc<Agent>,
 }
@@ -51,9 +51,9 @@ pub(super) struct Plan<'a> {
     pub(super) network: &'a str,
     /// The member's volumes and where they are mounted.
     pub(super) volumes: &'a [(String, String)],
-    /// Where the system serves clients.
-    pub(super) client_port: u16,
-    /// The address on which that port is published.
+    /// Where the system serves clients, and is asked how it is.
+    pub(super) ports: Vec<u16>,
+    /// The address on which those ports are published.
     pub(super) publish: Option<IpAddr>,
     /// What the member calls itself, where it is no number.
     pub(super) hostname: Option<&'a str>,
@@ -79,10 +79,10 @@ impl Plan<'_> {
     }
 
     fn body(&self, member: MemberId) -> ContainerCreateBody {
-        let port = format!("{}/tcp", self.client_port);
         let binding = |address: IpAddr| PortBinding { host_ip: Some(address.to_string()), host_port: None };
-        let published =
-            self.publish.map(|address| HashMap::from([(port.clone(), Some(vec![binding(address)]))]));
+        let published: Option<HashMap<String, Option<Vec<PortBinding>>>> = self.publish.map(|address| {
+            self.ports.iter().map(|port| (of_tcp(*port), Some(vec![binding(address)]))).collect()
+        });
         ContainerCreateBody {
             image: Some(self.image.to_owned()),
             cmd: Some(vec![EXECUTABLE.to_owned(), "agent".to_owned()]),
@@ -100,7 +100,7 @@ impl Plan<'_> {
             open_stdin: Some(true),
             // The end of the one who attached is the end of the agent's input.
             stdin_once: Some(true),
-            exposed_ports: published.as_ref().map(|_| vec![port]),
+            exposed_ports: published.as_ref().map(|_| self.ports.iter().map(|port| of_tcp(*port)).collect()),
             host_config: Some(bounded(HostConfig {
                 network_mode: Some(self.network.to_owned()),
                 port_bindings: published,
@@ -114,8 +114,8 @@ impl Plan<'_> {
         }
     }
 
-    /// The address that it got, and the port that was published for it.
-    async fn look(&self, id: &str) -> anyhow::Result<(IpAddr, Option<u16>)> {
+    /// The address that it got, and the ports that were published for its own.
+    async fn look(&self, id: &str) -> anyhow::Result<(IpAddr, BTreeMap<u16, u16>)> {
         let name = id.to_owned();
         let seen = self
             .belongings
@@ -128,13 +128,14 @@ impl Plan<'_> {
         let networks = settings.networks.unwrap_or_default();
         let address = networks.values().find_map(|network| network.ip_address.as_deref()?.parse().ok());
         let address = address.ok_or_else(|| anyhow!("it got no address: it may have ended at once"))?;
-        let mut published = None;
+        let mut published = BTreeMap::new();
         if self.publish.is_some() {
             let ports = settings.ports.unwrap_or_default();
-            let bindings =
-                ports.get(&format!("{}/tcp", self.client_port)).cloned().flatten().unwrap_or_default();
-            let port = bindings.iter().find_map(|binding| binding.host_port.as_deref()?.parse().ok());
-            published = Some(port.ok_or_else(|| anyhow!("its client port was not published"))?);
+            for own in &self.ports {
+                let bindings = ports.get(&of_tcp(*own)).cloned().flatten().unwrap_or_default();
+                let port = bindings.iter().find_map(|binding| binding.host_port.as_deref()?.parse().ok());
+                published.insert(*own, port.ok_or_else(|| anyhow!("its port {own} was not published"))?);
+            }
         }
         Ok((address, published))
     }
@@ -199,6 +200,11 @@ pub(super) fn bounded(host: HostConfig) -> HostConfig {
 pub(super) fn mount_points(own_image: bool) -> Vec<String> {
     let places: &[&str] = if own_image { &[DATA] } else { &[DATA, "/datalog"] };
     places.iter().map(|place| (*place).to_owned()).collect()
+}
+
+/// A port as the engine names it.
+fn of_tcp(port: u16) -> String {
+    format!("{port}/tcp")
 }
 
 /// The address of a published port on which clients dial: "any" is no address to dial.

@@ -20,7 +20,6 @@ mod log_lines;
 mod mapping;
 mod status;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ use runs::views::Stand;
 
 use crate::Async;
 use crate::client::{Client, ClientSettings};
-use crate::look::{Look, PortState};
+use crate::look::{Look, PortState, Whereabouts};
 use crate::system::{Dialling, Installation, System, Traits, Wanted};
 
 /// etcd.
@@ -103,12 +102,12 @@ impl System for Etcd {
         log_lines::heard(line, member, stand)
     }
 
-    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
+    fn looks(&self, members: &[Whereabouts]) -> Vec<Box<dyn Look>> {
         status::looks(members)
     }
 
-    fn port(&self, _: MemberId, address: SocketAddr) -> Async<'static, PortState> {
-        Box::pin(status::port(address))
+    fn port(&self, member: &Whereabouts) -> Async<'static, PortState> {
+        Box::pin(status::port(member.client))
     }
 
     fn client(&self, settings: ClientSettings) -> Box<dyn Client> {

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::gateway::{Gateway, Reply};
 use crate::Async;
-use crate::look::{Look, PortState, Role, Seen, Whom};
+use crate::look::{Look, PortState, Role, Seen, Whereabouts, Whom};
 
 const STATUS: &str = "/v3/maintenance/status";
 /// How long a member may take to answer.
@@ -76,12 +76,13 @@ pub(super) async fn port(member: SocketAddr) -> PortState {
 }
 
 /// What asks each of these members. They learn each other's numbers from the answers.
-pub(super) fn looks(members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
+pub(super) fn looks(members: &[Whereabouts]) -> Vec<Box<dyn Look>> {
     let numbers = Numbers::default();
     members
         .iter()
-        .map(|(id, address)| -> Box<dyn Look> {
-            Box::new(Looker { id: *id, address: *address, gateway: None, numbers: numbers.clone() })
+        .map(|member| -> Box<dyn Look> {
+            let (id, address) = (member.id, member.client);
+            Box::new(Looker { id, address, gateway: None, numbers: numbers.clone() })
         })
         .collect()
 }

@@ -123,6 +123,8 @@ pub struct InContainers {
     pub client_port: u16,
     /// Where they listen for each other.
     pub peer_ports: Vec<u16>,
+    /// Where they are asked how they are, beside their client port.
+    pub question_ports: Vec<u16>,
     /// What the file asks for that is done otherwise here.
     pub notes: Vec<String>,
 }
@@ -147,16 +149,13 @@ pub fn read(path: &Path) -> Result<Description, String> {
 fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
     let compose = compose::parse(text, &folder, &|name| std::env::var(name).ok())?;
     let Compose { name, harness, services, auxiliaries, notes } = compose;
-    let probes = [Some(&harness.ready), harness.leader.as_ref()];
-    if probes.into_iter().flatten().any(WrittenProbe::is_a_command) {
-        return Err("x-harness: exec is not supported in containers yet; write send or http".to_owned());
-    }
     let name = name.or_else(|| services.first().map(|service| service.image.clone()));
     let members = Members::Containers(InContainers {
         services,
         auxiliaries,
         client_port: harness.ports.client,
         peer_ports: harness.ports.peers,
+        question_ports: question_ports(&[Some(&harness.ready), harness.leader.as_ref()]),
         notes,
     });
     let asked = Asked {
@@ -171,6 +170,14 @@ fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
         promises: harness.promises,
     };
     asked.described(name.unwrap_or_default(), folder, members)
+}
+
+/// The ports at which members are asked, each once.
+fn question_ports(probes: &[Option<&WrittenProbe>]) -> Vec<u16> {
+    let mut ports: Vec<u16> = probes.iter().flatten().filter_map(|probe| probe.at).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
 }
 
 /// Reads the text of a file for local processes.
@@ -228,7 +235,7 @@ impl Asked {
         let key = |name: &str| format!("{}.{name}", self.key);
         let probe = |name: &str, written: WrittenProbe| {
             let probe = written.probe(&key(name))?;
-            check_question(&probe).map_err(|why| format!("{}: {why}", key(name)))?;
+            check_question(&probe, &members).map_err(|why| format!("{}: {why}", key(name)))?;
             Ok::<_, String>(probe)
         };
         let time = |name: &str, written: Option<String>, usual: Duration| match written {
@@ -244,12 +251,14 @@ impl Asked {
             Ok::<_, String>(Arc::new(program))
         };
         let client = self.client.map(program).transpose()?;
+        let ready = probe("ready", self.ready)?;
+        let leader = self.leader.map(|leader| probe("leader", leader)).transpose()?;
         Ok(Description {
             name,
             folder,
             members,
-            ready: probe("ready", self.ready)?,
-            leader: self.leader.map(|leader| probe("leader", leader)).transpose()?,
+            ready,
+            leader,
             start_patience: time("start_patience", self.start_patience, USUAL_START)?,
             farewell: time("farewell", self.farewell, USUAL_FAREWELL)?,
             gives_up_after,
@@ -277,7 +286,20 @@ fn promise((workload, written): (String, WrittenPromise)) -> Result<(String, Pro
 }
 
 /// Whether every placeholder of a question means something.
-fn check_question(probe: &Probe) -> Result<(), String> {
+fn check_question(probe: &Probe, members: &Members) -> Result<(), String> {
+    match (members, &probe.how) {
+        (Members::Containers(_), How::Exec(words)) if words.iter().any(|word| word.contains("{folder}")) => {
+            return Err("{folder} is on this machine, and the command runs in the container; mount what it \
+                        needs with volumes"
+                .to_owned());
+        }
+        (Members::Processes(_), _) if probe.at.is_some() => {
+            return Err(
+                "at is for members in containers; here a command (exec) can ask at any port".to_owned()
+            );
+        }
+        _ => {}
+    }
     for text in probe.texts() {
         template::filled(text, FIRST, &Outside::first()).map_err(|why| {
             format!("{why}; a question knows {{id}}, {{client}} with its parts, and {{folder}}")

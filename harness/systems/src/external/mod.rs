@@ -31,7 +31,6 @@ mod process;
 mod written;
 mod yaml;
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -47,7 +46,7 @@ use workloads::Kind;
 
 use crate::Async;
 use crate::client::{Client, ClientSettings};
-use crate::look::{Look, PortState};
+use crate::look::{Look, PortState, Whereabouts};
 use crate::service::{Auxiliaries, Service};
 use crate::system::{
     Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted,
@@ -95,7 +94,7 @@ impl External {
 
 impl Contained for InContainers {
     fn ports(&self) -> ContainerPorts<'_> {
-        ContainerPorts { client: self.client_port, peers: &self.peer_ports }
+        ContainerPorts { client: self.client_port, peers: &self.peer_ports, questions: &self.question_ports }
     }
 
     /// What runs is the services' word.
@@ -194,12 +193,12 @@ impl System for External {
         None
     }
 
-    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
+    fn looks(&self, members: &[Whereabouts]) -> Vec<Box<dyn Look>> {
         probe::looks(&self.description, members, &self.answers)
     }
 
-    fn port(&self, member: MemberId, address: SocketAddr) -> Async<'static, PortState> {
-        Box::pin(probe::port(Arc::clone(&self.description), member, address))
+    fn port(&self, member: &Whereabouts) -> Async<'static, PortState> {
+        Box::pin(probe::port(Arc::clone(&self.description), member.clone()))
     }
 
     fn says(&self, member: MemberId) -> Option<String> {

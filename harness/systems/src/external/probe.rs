@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::time::Instant;
 
-use super::file::{Description, How, Probe};
+use super::file::{Description, How, Members, Probe};
 use super::template::{self, Outside};
 use crate::Async;
-use crate::look::{Look, PortState, Role, Seen, Whom};
+use crate::look::{Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
 
 /// How long a member may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -26,6 +26,9 @@ const PORT_PATIENCE: Duration = Duration::from_millis(300);
 const EXEC_PATIENCE: Duration = Duration::from_secs(3);
 /// A command is run four times a second at most.
 const EXEC_PAUSE: Duration = Duration::from_millis(250);
+/// And the pause behind it is so many times what it took: an engine starts a command in a container at some
+/// cost.
+const EXEC_PAUSES: u32 = 4;
 /// Everybody else is asked so often.
 const PAUSE: Duration = Duration::from_millis(50);
 /// After so long without another byte an answer is over.
@@ -44,17 +47,48 @@ enum Answer {
     Nothing(io::Error),
 }
 
+/// Whom questions go to.
+struct Asked {
+    /// Where it is.
+    member: Whereabouts,
+    /// What placeholders stand for.
+    whom: Outside,
+}
+
+impl Asked {
+    fn new(description: &Description, member: &Whereabouts) -> Self {
+        let folder = description.folder.display().to_string();
+        let whom = match (&description.members, &member.inside) {
+            // A command there finds it at its own port.
+            (Members::Containers(members), Some(_)) => Outside::within(member.id.0, members.client_port),
+            _ => Outside { id: member.id.0, member: member.client, folder },
+        };
+        Self { member: member.clone(), whom }
+    }
+
+    /// Where a question goes that is sent.
+    fn address(&self, probe: &Probe) -> io::Result<SocketAddr> {
+        let Some(port) = probe.at else { return Ok(self.member.client) };
+        let unknown = || io::Error::other(format!("nobody knows where port {port} is found"));
+        self.member.others.get(&port).copied().ok_or_else(unknown)
+    }
+}
+
 /// Asks once, over a connection of its own: what is left of an answer must not be taken for the next.
-async fn ask(probe: &Probe, whom: &Outside) -> Answer {
+async fn ask(probe: &Probe, asked: &Asked) -> Answer {
+    let whom = &asked.whom;
     let filled = |text: &str| template::filled(text, whom.id, whom).map_err(io::Error::other);
     let answered = async {
-        let (member, expect) = (whom.member, filled(&probe.expect)?);
+        let expect = filled(&probe.expect)?;
         match &probe.how {
-            How::Send(text) => send(member, filled(text)?.as_bytes(), &expect).await,
-            How::Http(path) => http(member, &filled(path)?, &expect).await,
+            How::Send(text) => send(asked.address(probe)?, filled(text)?.as_bytes(), &expect).await,
+            How::Http(path) => http(asked.address(probe)?, &filled(path)?, &expect).await,
             How::Exec(words) => {
                 let words = words.iter().map(|word| filled(word)).collect::<io::Result<Vec<String>>>()?;
-                exec(&words, &whom.folder, &expect).await
+                let ran = run(words, asked);
+                let ran = tokio::time::timeout(EXEC_PATIENCE, ran).await;
+                let Ran { success, output } = ran.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+                Ok(success && contains(&output, &expect))
             }
         }
     };
@@ -109,14 +143,15 @@ async fn http(member: SocketAddr, path: &str, expect: &str) -> io::Result<bool> 
     Ok(status.first() == Some(&b'2') && contains(&answer, expect))
 }
 
-async fn exec(words: &[String], folder: &str, expect: &str) -> io::Result<bool> {
+/// Runs a command where the member is, or here in the folder of the file.
+async fn run(words: Vec<String>, asked: &Asked) -> io::Result<Ran> {
+    if let Some(inside) = &asked.member.inside {
+        return inside.run(asked.member.id, words).await;
+    }
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).current_dir(folder).stdin(Stdio::null()).kill_on_drop(true);
-    let output = match tokio::time::timeout(EXEC_PATIENCE, command.output()).await {
-        Ok(output) => output?,
-        Err(_) => return Err(io::ErrorKind::TimedOut.into()),
-    };
-    Ok(output.status.success() && contains(&output.stdout, expect))
+    command.args(&words[1..]).current_dir(&asked.whom.folder).stdin(Stdio::null()).kill_on_drop(true);
+    let output = command.output().await?;
+    Ok(Ran { success: output.status.success(), output: output.stdout })
 }
 
 fn contains(answer: &[u8], expect: &str) -> bool {
@@ -127,20 +162,16 @@ fn patience(probe: &Probe, usual: Duration) -> Duration {
     if matches!(probe.how, How::Exec(_)) { EXEC_PATIENCE } else { usual }
 }
 
-fn whom(description: &Description, member: MemberId, address: SocketAddr) -> Outside {
-    Outside { id: member.0, member: address, folder: description.folder.display().to_string() }
-}
-
 /// Whether anybody is at a member's client port.
-pub(super) async fn port(description: Arc<Description>, member: MemberId, address: SocketAddr) -> PortState {
+pub(super) async fn port(description: Arc<Description>, member: Whereabouts) -> PortState {
     let probe = &description.ready;
-    let whom = whom(&description, member, address);
     // A command that fails does not say whether anybody listens.
     if matches!(probe.how, How::Exec(_))
-        && let Err(error) = TcpStream::connect(address).await
+        && let Err(error) = TcpStream::connect(member.client).await
     {
         return PortState::of_error(&error);
     }
+    let whom = Asked::new(&description, &member);
     let asked = ask(probe, &whom);
     match tokio::time::timeout(patience(probe, PORT_PATIENCE), asked).await {
         Ok(Answer::Good) => PortState::Answers,
@@ -152,21 +183,22 @@ pub(super) async fn port(description: Arc<Description>, member: MemberId, addres
 /// What asks each of these members.
 pub(super) fn looks(
     description: &Arc<Description>,
-    members: &[(MemberId, SocketAddr)],
+    members: &[Whereabouts],
     answers: &Arc<Mutex<Answers>>,
 ) -> Vec<Box<dyn Look>> {
     let claims = Arc::new(Mutex::new(Claims::default()));
     let mut probes = [Some(&description.ready), description.leader.as_ref()].into_iter().flatten();
     let runs_a_command = probes.any(|probe| matches!(probe.how, How::Exec(_)));
     let pause = if runs_a_command { EXEC_PAUSE } else { PAUSE };
-    let looker = |(id, address): &(MemberId, SocketAddr)| -> Box<dyn Look> {
+    let looker = |member: &Whereabouts| -> Box<dyn Look> {
         Box::new(Looker {
-            id: *id,
-            whom: whom(description, *id, *address),
+            id: member.id,
+            whom: Asked::new(description, member),
             description: Arc::clone(description),
             answers: Arc::clone(answers),
             claims: Arc::clone(&claims),
             pause,
+            runs_a_command,
             next: Instant::now(),
         })
     };
@@ -209,12 +241,13 @@ pub(super) type Answers = BTreeMap<MemberId, String>;
 /// Asks one member.
 struct Looker {
     id: MemberId,
-    whom: Outside,
+    whom: Asked,
     description: Arc<Description>,
     answers: Arc<Mutex<Answers>>,
     claims: Arc<Mutex<Claims>>,
-    /// Between two looks.
+    /// Between two looks, at least.
     pause: Duration,
+    runs_a_command: bool,
     /// Not before.
     next: Instant,
 }
@@ -272,8 +305,11 @@ impl Look for Looker {
     fn look(&mut self) -> Async<'_, Seen> {
         Box::pin(async {
             tokio::time::sleep_until(self.next).await;
+            let begun = Instant::now();
             let seen = self.seen().await;
-            self.next = Instant::now() + self.pause;
+            let took = begun.elapsed();
+            let pause = if self.runs_a_command { self.pause.max(took * EXEC_PAUSES) } else { self.pause };
+            self.next = Instant::now() + pause;
             seen
         })
     }
@@ -304,7 +340,10 @@ mod tests {
         let description = Arc::new(description);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
-        assert_eq!(port(Arc::clone(&description), MemberId(1), address).await, PortState::Silent);
+        assert_eq!(
+            port(Arc::clone(&description), Whereabouts::of(MemberId(1), address)).await,
+            PortState::Silent
+        );
         let served = tokio::spawn(async move {
             let _unanswered = listener.accept().await.expect("the first");
             let (mut stream, _) = listener.accept().await.expect("a connection");
@@ -312,8 +351,11 @@ mod tests {
             stream.read_exact(&mut asked).await.expect("a question");
             stream.write_all(b"+PONG\r\n").await.expect("an answer");
         });
-        assert_eq!(port(Arc::clone(&description), MemberId(1), address).await, PortState::Answers);
+        assert_eq!(
+            port(Arc::clone(&description), Whereabouts::of(MemberId(1), address)).await,
+            PortState::Answers
+        );
         served.await.expect("served");
-        assert_eq!(port(description, MemberId(1), address).await, PortState::Refuses);
+        assert_eq!(port(description, Whereabouts::of(MemberId(1), address)).await, PortState::Refuses);
     }
 }

@@ -122,6 +122,11 @@ impl Outside {
     pub(super) fn first() -> Self {
         Self { id: 1, member: SocketAddr::from(([127, 0, 0, 1], 1)), folder: String::new() }
     }
+
+    /// What a command within a member's container knows. The folder of the file is not there.
+    pub(super) fn within(id: u64, client_port: u16) -> Self {
+        Self { id, member: SocketAddr::from(([127, 0, 0, 1], client_port)), folder: String::new() }
+    }
 }
 
 impl Places for Outside {

@@ -11,6 +11,8 @@ pub struct Probe {
     pub how: How,
     /// What must be in the answer. Nothing where any good answer will do.
     pub expect: String,
+    /// The member's port that is asked, where it is not that for clients.
+    pub at: Option<u16>,
 }
 
 impl Probe {
@@ -28,7 +30,7 @@ impl Probe {
 /// How a member is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum How {
-    /// These bytes are sent to its client port; nothing, where it speaks first.
+    /// These bytes are sent to it; nothing, where it speaks first.
     Send(String),
     /// This path is asked for over HTTP; a status of 200 to 299 is a good answer.
     Http(String),
@@ -128,16 +130,20 @@ pub(super) struct WrittenProbe {
     exec: Option<Words>,
     #[serde(default)]
     expect: String,
+    /// The port that is asked, where it is not that for clients.
+    pub(super) at: Option<u16>,
 }
 
 impl WrittenProbe {
-    /// Whether a command is run for it.
-    pub(super) fn is_a_command(&self) -> bool {
-        self.exec.is_some()
-    }
-
     pub(super) fn probe(self, key: &str) -> Result<Probe, String> {
-        let Self { send, http, exec, expect } = self;
+        let Self { send, http, exec, expect, at } = self;
+        match at {
+            Some(0) => return Err(format!("{key}: at = 0: write a port from 1 to 65535")),
+            Some(_) if exec.is_some() => {
+                return Err(format!("{key}: at is for send and http; a command asks where it likes"));
+            }
+            Some(_) | None => {}
+        }
         let how = match (send, http, exec) {
             (send, None, None) if !expect.is_empty() => How::Send(send.unwrap_or_default()),
             (Some(_) | None, None, None) => {
@@ -152,7 +158,7 @@ impl WrittenProbe {
             (None, None, Some(words)) => How::Exec(words.command(key)?),
             _ => return Err(format!("{key}: write one of send, http and exec")),
         };
-        Ok(Probe { how, expect })
+        Ok(Probe { how, expect, at })
     }
 }
 

@@ -19,7 +19,7 @@ const INIT_LIMIT: u32 = 10;
 
 /// The ports of both kinds of servers.
 pub(super) const PORTS: ContainerPorts<'static> =
-    ContainerPorts { client: CLIENT_PORT, peers: &[QUORUM_PORT, ELECTION_PORT] };
+    ContainerPorts { client: CLIENT_PORT, peers: &[QUORUM_PORT, ELECTION_PORT], questions: &[] };
 
 impl Berth<'_> {
     fn role(&self, member: MemberId) -> &'static str {

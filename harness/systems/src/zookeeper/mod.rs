@@ -40,7 +40,7 @@ use workloads::{Kind, Promise};
 
 use crate::Async;
 use crate::client::{Client, ClientSettings};
-use crate::look::{Look, PortState};
+use crate::look::{Look, PortState, Whereabouts};
 use crate::system::{Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted};
 use launch::Installed;
 use zoo_cfg::SYNC_LIMIT;
@@ -200,12 +200,12 @@ impl System for ZooKeeper {
         log_lines::heard(line, member, stand)
     }
 
-    fn looks(&self, members: &[(MemberId, SocketAddr)]) -> Vec<Box<dyn Look>> {
-        members.iter().map(|(_, address)| -> Box<dyn Look> { Box::new(words::Srvr(*address)) }).collect()
+    fn looks(&self, members: &[Whereabouts]) -> Vec<Box<dyn Look>> {
+        members.iter().map(|member| -> Box<dyn Look> { Box::new(words::Srvr(member.client)) }).collect()
     }
 
-    fn port(&self, _: MemberId, address: SocketAddr) -> Async<'static, PortState> {
-        Box::pin(words::ruok(address))
+    fn port(&self, member: &Whereabouts) -> Async<'static, PortState> {
+        Box::pin(words::ruok(member.client))
     }
 
     fn who(&self, member: SocketAddr) -> Async<'static, Option<(Server, String)>> {

@@ -1,0 +1,90 @@
+//! Commands in members' containers, for systems whose members are asked by a command.
+//!
+//! The engine starts each, at the cost of a new process in the container's namespaces: some 50 ms of a
+//! processor. It runs as the container's own user and in its environment, as a health check does.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bollard::container::LogOutput;
+use bollard::exec::StartExecResults;
+use bollard::models::ExecConfig;
+use futures_util::StreamExt;
+use harness_systems::{Async, Inside, Ran};
+use runs::member::MemberId;
+
+use super::engine::{Cause, Engine, EngineError};
+
+/// How long a command may take, and the engine for it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// No output that is of use is longer.
+const MOST_BYTES: usize = 1 << 16;
+
+/// Runs commands in the containers of members.
+pub(super) struct Insider {
+    engine: Engine,
+    containers: Arc<Mutex<BTreeMap<MemberId, String>>>,
+}
+
+impl Insider {
+    /// No container is known yet.
+    pub(super) fn new(engine: Engine) -> Self {
+        Self { engine, containers: Arc::default() }
+    }
+
+    /// A member runs in this container from now.
+    pub(super) fn runs(&self, member: MemberId, container: String) {
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner).insert(member, container);
+    }
+}
+
+impl Inside for Insider {
+    fn run(&self, member: MemberId, words: Vec<String>) -> Async<'static, io::Result<Ran>> {
+        let container = self.containers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned();
+        let engine = self.engine.clone();
+        Box::pin(async move {
+            let container = container.ok_or_else(|| io::Error::other("it was never started"))?;
+            run(&engine, container, words).await.map_err(|error| as_io(&error))
+        })
+    }
+}
+
+async fn run(engine: &Engine, container: String, words: Vec<String>) -> Result<Ran, EngineError> {
+    engine
+        .call("running a command in a container", PATIENCE, |docker| async move {
+            let config = ExecConfig {
+                attach_stdout: Some(true),
+                attach_stderr: Some(true),
+                cmd: Some(words),
+                ..ExecConfig::default()
+            };
+            let id = docker.create_exec(&container, config).await?.id;
+            let mut output = Vec::new();
+            if let StartExecResults::Attached { output: mut pieces, .. } =
+                docker.start_exec(&id, None).await?
+            {
+                while let Some(piece) = pieces.next().await {
+                    if let LogOutput::StdOut { message } = piece?
+                        && output.len() < MOST_BYTES
+                    {
+                        output.extend_from_slice(&message);
+                    }
+                }
+            }
+            let success = docker.inspect_exec(&id).await?.exit_code == Some(0);
+            Ok(Ran { success, output })
+        })
+        .await
+}
+
+/// A container that does not run refuses, as a port without a process does.
+fn as_io(error: &EngineError) -> io::Error {
+    let kind = match error.cause {
+        Cause::Refused(409, _) => io::ErrorKind::ConnectionRefused,
+        Cause::Silent(_) => io::ErrorKind::TimedOut,
+        Cause::Refused(..) | Cause::Gone(_) | Cause::Unfitting(_) => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, error.to_string())
+}
