@@ -13,8 +13,12 @@ const FAULT: [&str; 8] =
 
 /// An image with Redis and a shell.
 pub(crate) fn image() -> Option<Image> {
-    let programs =
-        [("redis-server", &["redis-server", "redis-sentinel"][..]), ("sh", &["sh"]), ("mkdir", &["mkdir"])];
+    let programs = [
+        ("redis-server", &["redis-server", "redis-sentinel"][..]),
+        ("redis-cli", &["redis-cli"]),
+        ("sh", &["sh"]),
+        ("mkdir", &["mkdir"]),
+    ];
     Image::made("harness-test/redis:installed", &programs)
 }
 
@@ -65,6 +69,31 @@ fn redis_in_containers_is_measured_by_its_own_promise() {
     assert_eq!(super::check(&results, "durability")["evidence"]["kept"], false, "{}", results["checks"]);
     let run = json(folder.path(), "run.json");
     assert_eq!((run["nodes"].as_u64(), &run["cluster"]), (Some(3), &"docker".into()), "{run}");
+}
+
+/// Who leads is asked by a command in the container, and whether a member serves at the port of its Sentinel.
+#[test]
+fn members_in_containers_are_asked_by_a_command_and_at_another_port() {
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(image) = image() else { return };
+    let folder = begun();
+    let file = folder.path().join("compose.yaml");
+    let text_of_file = std::fs::read_to_string(&file).expect("a file");
+    let ready = r#"ready: { send: "PING\r\n", expect: "+PONG" }"#;
+    let leader = r#"leader: { send: "ROLE\r\n", expect: "$6\r\nmaster" }"#;
+    assert!(text_of_file.contains(ready) && text_of_file.contains(leader), "{text_of_file}");
+    let asked =
+        text_of_file.replace(ready, r#"ready: { send: "PING\r\n", expect: "+PONG", at: 26379 }"#).replace(
+            leader,
+            r#"leader: { exec: ["redis-cli", "-p", "{client.port}", "role"], expect: "master" }"#,
+        );
+    std::fs::write(&file, asked).expect("written");
+    let faults = ["--workload", "set", "--nemesis", "pause-leader", "--time-limit", "35s"];
+    let run = [&["run", "--system", "./compose.yaml"], &faults[..]].concat();
+    let output = harness(folder.path(), image.0, &run);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let results = json(folder.path(), "results.json");
+    assert_eq!(results["faults"]["verified"], 1, "{}", results["faults"]);
 }
 
 /// Services beside the members: a store that is healthy after a while, a job that needs it, which members

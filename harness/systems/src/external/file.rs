@@ -418,6 +418,9 @@ mod tests {
             (peers.replace("http = \"/\"", "send = \"x\"") + CLIENT, "the kernel accepts"),
             (peers.replace("\"/\"", "\"health\"") + CLIENT, "begin with a /"),
             (peers.replace("http = \"/\"", "http = \"/\", exec = [\"a\"]") + CLIENT, "one of send, http"),
+            (peers.replace("http = \"/\"", "http = \"/\", at = 8008") + CLIENT, "a command (exec) can ask"),
+            (peers.replace("http = \"/\"", "http = \"/\", at = 0") + CLIENT, "from 1 to 65535"),
+            (peers.replace("http = \"/\"", "exec = [\"a\"], at = 1") + CLIENT, "at is for send and http"),
         ] {
             let error = parsed(&text).expect_err(&text);
             assert!(error.contains(advice), "{text}\n{error}");
