@@ -41,8 +41,8 @@ impl Member {
         Self { place, prints_events, latest: Mutex::default(), starts: AtomicU32::new(0) }
     }
 
-    /// Starts a container for it and gives the moment before its start, and the container. The one before must
-    /// have ended.
+    /// Starts a container for it and gives the moment before its start, and the container. The one before
+    /// must have ended.
     pub(super) async fn start(
         &self,
         belongings: &Belongings,

@@ -366,7 +366,8 @@ mod tests {
         assert_eq!((read.name.as_str(), members.peers, members.clients_at), ("stem", 0, None));
         let client = read.client.expect("a client");
         assert_eq!(client.command, ["sh", "-c", "python3 client.py"]);
-        assert_eq!(read.ready, Probe { how: How::Http("/health".to_owned()), expect: String::new() });
+        let ready = Probe { how: How::Http("/health".to_owned()), expect: String::new(), at: None };
+        assert_eq!(read.ready, ready);
         assert!(read.leader.is_none() && read.promises.is_empty());
     }
 

@@ -1,3 +1,5 @@
+//! Leases through lost answers, lost sessions and a leader whose clock runs fast.
+
 use super::*;
 use crate::hand::{Dice, World, broken};
 

@@ -1,3 +1,5 @@
+//! Partitions through members that come and go, and through lost answers and sessions.
+
 use std::collections::BTreeMap;
 
 use super::*;

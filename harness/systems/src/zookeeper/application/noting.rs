@@ -43,7 +43,7 @@ pub(super) struct Watcher {
 impl Watcher {
     /// What an event says of the line; nothing where it says nothing of others.
     fn end(&self, event: &Event) -> Option<End> {
-        let Some(below) = event.path.strip_prefix(self.line.as_str()) else { return None };
+        let below = event.path.strip_prefix(self.line.as_str())?;
         let Some(name) = below.strip_prefix('/') else {
             let is_the_line = below.is_empty() && event.kind == EventType::NodeChildrenChanged;
             return is_the_line.then_some(End::Line);
