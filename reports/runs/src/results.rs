@@ -217,7 +217,7 @@ pub struct HolderChange {
     /// Since when the next one held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_ns: Option<u64>,
-    /// When the first write of the next one was taken.
+    /// When the first write of the next one was taken, or of one behind it where it wrote nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_ns: Option<u64>,
 }

@@ -2,7 +2,7 @@
 //!
 //! A change of the holder is taken apart by the clock of the run: from the fault until the old holder was not
 //! certain any more; from the fault until the ensemble ended its session; from there until the next one in
-//! the line was told; until it held; and until its first write was taken. A leader says when it ends a silent
+//! the line was told; until it held; and until the first write behind that was taken. A leader says when it ends a silent
 //! session, and each application when it is told of the end of the one ahead of it. Where nobody said so,
 //! that moment is missing.
 
@@ -97,7 +97,8 @@ pub fn changes(history: &History, faults: &[FaultRecord], observed: &Observed) -
         let lock = held.get(&holder.key)?;
         let old = lock.terms.iter().find(|term| term.token == token)?;
         let next = lock.terms.iter().find(|term| term.since > injected_ns && term.token > token);
-        let first = next.and_then(|next| lock.writes.iter().find(|write| write.token == next.token));
+        // The next holder may have given up without a write: a load that lags behind asks it for none.
+        let first = next.and_then(|next| lock.writes.iter().find(|write| write.token >= next.token));
         let next_is = next.and_then(|next| Some((next.acquired.session?, next.since)));
         Some(HolderChange {
             fault: fault.id.clone(),
