@@ -428,9 +428,11 @@ fn a_holder_that_is_stopped_beyond_its_session_is_followed_by_another_and_nothin
     let change = &results(&run)["holder_changes"][0];
     let parts = ["injected_ns", "expired_ns", "told_ns", "held_ns", "written_ns"];
     let parts: Vec<Option<u64>> = parts.iter().map(|name| change[name].as_u64()).collect();
-    assert!(parts.iter().all(Option::is_some) && parts.is_sorted(), "{change}");
+    // A leader's line may arrive later than what came of it.
+    assert!(parts.iter().all(|part| part.is_some() && *part >= parts[0]), "{change}");
     let page = std::fs::read_to_string(run.join("report.html")).expect("a page");
     assert!(page.contains("session ended after"), "the page takes the change apart");
+    assert!(sentence.starts_with("pause application") && sentence.contains("by token"), "{sentence}");
     let evidence = transitions(&run, "verified");
     let words = evidence[0]["detail"]["evidence"].as_str().expect("words");
     assert!(words.contains("stopped (state T)") && words.contains("beside it is running"), "{words}");

@@ -2,9 +2,9 @@
 //!
 //! A change of the holder is taken apart by the clock of the run: from the fault until the old holder was not
 //! certain any more; from the fault until the ensemble ended its session; from there until the next one in
-//! the line was told; until it held; and until the first write behind that was taken. A leader says when it ends a silent
-//! session, and each application when it is told of the end of the one ahead of it. Where nobody said so,
-//! that moment is missing.
+//! the line was told; until it held; and until the first write behind that was taken. A leader says when it
+//! ends a silent session, and each application when it is told of the end of the one ahead of it. Where
+//! nobody said so, that moment is missing.
 
 use checker::history::{History, Op, OpKind, Outcome};
 use workloads::STALE_TOKEN;

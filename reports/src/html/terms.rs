@@ -97,9 +97,9 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
         "p",
         &[("class", "quiet")],
         "From the fault until the old holder was not certain any more, and until its leader ended its \
-         session; from there until the next one in the line was told; until it held; until its first write \
-         was taken. A dash stands where nobody said when. The lanes above show each term; a cross is a stale \
-         write that was refused.",
+         session; from there until the next one in the line was told; until it held; until the first write \
+         behind that was taken. A dash stands where nobody said when. The lanes above show each term; a \
+         cross is a stale write that was refused.",
     );
     m.line();
 }
