@@ -129,8 +129,7 @@ pub fn of_the_member(processes: Vec<Process>) -> Vec<Process> {
         }
         false
     };
-    let beside: Vec<u32> = parents.keys().copied().filter(|pid| is_beside(*pid)).collect();
-    processes.into_iter().filter(|process| !beside.contains(&process.line.pid)).collect()
+    processes.into_iter().filter(|process| !is_beside(process.line.pid)).collect()
 }
 
 /// Reads `/proc/<pid>/stat`. The name stands in parentheses and may hold any bytes, parentheses and spaces

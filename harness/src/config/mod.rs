@@ -338,12 +338,11 @@ impl RunOptions {
             }
             return Ok(());
         }
-        let with = || names(|kind| kind.applications().is_some());
         if let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.hits_applications()) {
             return Err(Failure::usage(format!(
                 "--nemesis {}: there are no applications with --workload {name}; take {}",
                 nemesis.name(),
-                with()
+                names(|kind| kind.applications().is_some())
             )));
         }
         Ok(())

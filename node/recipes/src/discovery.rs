@@ -31,7 +31,7 @@ mod instances;
 mod provider;
 
 pub use instance::{Instance, Part, ServiceType, Unreadable, UriSpec};
-pub use instances::{Call, Instances, Told};
+pub use instances::{Instances, Told};
 pub use provider::{DownPolicy, Provider, Strategy};
 
 use bytes::Bytes;
@@ -39,6 +39,7 @@ use bytestring::ByteString;
 use node_session::{CreateMode, Request};
 use node_wire::client::Acl;
 
+pub use crate::cache::Call;
 use crate::names::child;
 use crate::standing::Standing;
 

@@ -70,6 +70,21 @@ pub enum Input<C> {
     Time,
 }
 
+impl<C> Input<C> {
+    /// The same fact for a recipe within another one, whose calls are others.
+    pub fn map<D>(self, call: impl FnOnce(C) -> D) -> Input<D> {
+        match self {
+            Self::Call(it) => Input::Call(call(it)),
+            Self::Answered { ask, answer } => Input::Answered { ask, answer },
+            Self::Event(event) => Input::Event(event),
+            Self::Connected { session } => Input::Connected { session },
+            Self::Suspended => Input::Suspended,
+            Self::Lost => Input::Lost,
+            Self::Time => Input::Time,
+        }
+    }
+}
+
 /// What a recipe wants done.
 #[derive(Clone, Debug)]
 pub struct Effects<T> {

@@ -53,6 +53,7 @@ fn every_example_ends_well_on_three_members() {
             assert!(!said.is_empty(), "{name} says what it does");
         });
     }
+    assert!(missing.is_empty() || missing.len() == EXAMPLES.len(), "not built: {}", missing.join(", "));
     if !missing.is_empty() {
         eprintln!("left out, not built: {}", missing.join(", "));
     }

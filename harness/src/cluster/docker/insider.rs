@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bollard::container::LogOutput;
@@ -25,13 +25,13 @@ const MOST_BYTES: usize = 1 << 16;
 /// Runs commands in the containers of members.
 pub(super) struct Insider {
     engine: Engine,
-    containers: Arc<Mutex<BTreeMap<MemberId, String>>>,
+    containers: Mutex<BTreeMap<MemberId, String>>,
 }
 
 impl Insider {
     /// No container is known yet.
     pub(super) fn new(engine: Engine) -> Self {
-        Self { engine, containers: Arc::default() }
+        Self { engine, containers: Mutex::default() }
     }
 
     /// A member runs in this container from now.

@@ -146,7 +146,7 @@ pub fn read(path: &Path) -> Result<Description, String> {
 }
 
 /// Reads a Compose file with a block of ours.
-fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
+pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
     let compose = compose::parse(text, &folder, &|name| std::env::var(name).ok())?;
     let Compose { name, harness, services, auxiliaries, notes } = compose;
     let name = name.or_else(|| services.first().map(|service| service.image.clone()));

@@ -51,19 +51,27 @@ enum Answer {
 struct Asked {
     /// Where it is.
     member: Whereabouts,
-    /// What placeholders stand for.
-    whom: Outside,
+    /// What placeholders stand for in what is sent to it.
+    outside: Outside,
+    /// What they stand for in a command that is run for it.
+    commanded: Outside,
 }
 
 impl Asked {
     fn new(description: &Description, member: &Whereabouts) -> Self {
         let folder = description.folder.display().to_string();
-        let whom = match (&description.members, &member.inside) {
+        let outside = Outside { id: member.id.0, member: member.client, folder };
+        let commanded = match (&description.members, &member.inside) {
             // A command there finds it at its own port.
             (Members::Containers(members), Some(_)) => Outside::within(member.id.0, members.client_port),
-            _ => Outside { id: member.id.0, member: member.client, folder },
+            _ => outside.clone(),
         };
-        Self { member: member.clone(), whom }
+        Self { member: member.clone(), outside, commanded }
+    }
+
+    /// What placeholders stand for in a question.
+    fn whom(&self, probe: &Probe) -> &Outside {
+        if matches!(probe.how, How::Exec(_)) { &self.commanded } else { &self.outside }
     }
 
     /// Where a question goes that is sent.
@@ -76,7 +84,7 @@ impl Asked {
 
 /// Asks once, over a connection of its own: what is left of an answer must not be taken for the next.
 async fn ask(probe: &Probe, asked: &Asked) -> Answer {
-    let whom = &asked.whom;
+    let whom = asked.whom(probe);
     let filled = |text: &str| template::filled(text, whom.id, whom).map_err(io::Error::other);
     let answered = async {
         let expect = filled(&probe.expect)?;
@@ -149,7 +157,7 @@ async fn run(words: Vec<String>, asked: &Asked) -> io::Result<Ran> {
         return inside.run(asked.member.id, words).await;
     }
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).current_dir(&asked.whom.folder).stdin(Stdio::null()).kill_on_drop(true);
+    command.args(&words[1..]).current_dir(&asked.commanded.folder).stdin(Stdio::null()).kill_on_drop(true);
     let output = command.output().await?;
     Ok(Ran { success: output.status.success(), output: output.stdout })
 }
@@ -330,6 +338,31 @@ mod tests {
         assert_eq!((heard(1, false), heard(1, true)), (Some(2), Some(3)));
         // The newer claim ends, and the other leads on.
         assert_eq!((heard(1, false), heard(2, true), heard(1, false)), (Some(4), Some(4), Some(4)));
+    }
+
+    #[test]
+    fn a_command_in_a_container_knows_the_member_as_itself_and_what_is_sent_knows_it_from_here() {
+        struct Nothing;
+        impl crate::look::Inside for Nothing {
+            fn run(&self, _: MemberId, _: Vec<String>) -> Async<'static, io::Result<Ran>> {
+                Box::pin(async { Ok(Ran::default()) })
+            }
+        }
+        let text = "services:\n  a: { image: x }\nx-harness:\n  members: [a]\n  \
+                    ports: { client: 6379, peers: [1] }\n  ready: { http: \"/{client}\", at: 7 }\n  \
+                    leader: { exec: [\"ask\", \"{client}\"] }\n  client: { command: [c] }\n";
+        let description = super::super::file::parse_compose(text, "/f".into()).expect("a file");
+        let client = SocketAddr::from(([10, 0, 0, 2], 9));
+        let mut member = Whereabouts::of(MemberId(1), client);
+        member.inside = Some(Arc::new(Nothing));
+        member.others.insert(7, SocketAddr::from(([10, 0, 0, 2], 70)));
+        let asked = Asked::new(&description, &member);
+        let leader = description.leader.as_ref().expect("it is asked who leads");
+        let filled = |probe: &Probe, text| template::filled(text, 1, asked.whom(probe)).expect("known");
+        assert_eq!(filled(&description.ready, "{client} {folder}"), "10.0.0.2:9 /f");
+        assert_eq!(filled(leader, "{client}"), "127.0.0.1:6379");
+        assert_eq!(asked.address(&description.ready).expect("known").port(), 70);
+        assert_eq!(asked.address(leader).expect("known"), client);
     }
 
     #[tokio::test]

@@ -107,7 +107,7 @@ fn meaning(name: &str, member: u64, places: &dyn Places) -> Result<String, Strin
 }
 
 /// What placeholders stand for in a question: the member that is asked, and nobody else.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Outside {
     /// Its number.
     pub(super) id: u64,

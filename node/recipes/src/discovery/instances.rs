@@ -6,17 +6,10 @@ use bytestring::ByteString;
 use node_session::Moment;
 
 use super::instance::{Instance, Unreadable};
-use crate::cache::{self, Cache};
+use crate::cache::{self, Cache, Call};
 use crate::line::Left;
 use crate::names::child;
 use crate::recipe::{Effects, Input, Now, Recipe};
-
-/// What somebody who watches a service may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Call {
-    /// Watch no longer.
-    Leave,
-}
 
 /// What somebody who watches a service is told. Instances go by the names of their znodes: mostly their ids,
 /// but Curator appends a number to those of the type `DYNAMIC_SEQUENTIAL`.
@@ -131,26 +124,13 @@ impl Instances {
     }
 }
 
-/// The same fact, for the cache.
-fn for_cache(input: Input<Call>) -> Input<cache::Call> {
-    match input {
-        Input::Call(Call::Leave) => Input::Call(cache::Call::Leave),
-        Input::Answered { ask, answer } => Input::Answered { ask, answer },
-        Input::Event(event) => Input::Event(event),
-        Input::Connected { session } => Input::Connected { session },
-        Input::Suspended => Input::Suspended,
-        Input::Lost => Input::Lost,
-        Input::Time => Input::Time,
-    }
-}
-
 impl Recipe for Instances {
     type Call = Call;
     type Told = Told;
 
     fn step(&mut self, now: Now, input: Input<Call>, effects: &mut Effects<Told>) {
         let mut cached = Effects::default();
-        self.cache.step(now, for_cache(input), &mut cached);
+        self.cache.step(now, input, &mut cached);
         effects.asks.append(&mut cached.asks);
         for told in cached.told {
             self.heard(told, effects);
@@ -158,7 +138,7 @@ impl Recipe for Instances {
     }
 
     fn leave() -> Call {
-        Call::Leave
+        Cache::leave()
     }
 
     fn wakes_at(&self) -> Option<Moment> {

@@ -218,19 +218,10 @@ fn step<R: Recipe>(
     call: impl Fn(EitherCall) -> Option<R::Call>,
     told: impl Fn(R::Told) -> EitherTold,
 ) {
-    let input = match input {
-        Input::Call(EitherCall::Leave) => Input::Call(R::leave()),
-        Input::Call(other) => match call(other) {
-            Some(call) => Input::Call(call),
-            None => return,
-        },
-        Input::Answered { ask, answer } => Input::Answered { ask, answer },
-        Input::Event(event) => Input::Event(event),
-        Input::Connected { session } => Input::Connected { session },
-        Input::Suspended => Input::Suspended,
-        Input::Lost => Input::Lost,
-        Input::Time => Input::Time,
-    };
+    let input = input.map(|given| match given {
+        EitherCall::Leave => R::leave(),
+        given => call(given).expect("a call of this recipe"),
+    });
     let mut own = Effects::default();
     recipe.step(now, input, &mut own);
     effects.asks.append(&mut own.asks);

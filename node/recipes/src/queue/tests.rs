@@ -29,18 +29,6 @@ enum Told {
     Consumer(ConsumerTold),
 }
 
-fn input<A, B>(input: Input<A>, call: impl Fn(A) -> B) -> Input<B> {
-    match input {
-        Input::Call(it) => Input::Call(call(it)),
-        Input::Answered { ask, answer } => Input::Answered { ask, answer },
-        Input::Event(event) => Input::Event(event),
-        Input::Connected { session } => Input::Connected { session },
-        Input::Suspended => Input::Suspended,
-        Input::Lost => Input::Lost,
-        Input::Time => Input::Time,
-    }
-}
-
 impl Recipe for Party {
     type Call = Call;
     type Told = Told;
@@ -50,14 +38,14 @@ impl Recipe for Party {
             Self::Puts(producer) => {
                 let mut own = Effects::default();
                 let call = |call| if let Call::Produce(call) = call { call } else { panic!() };
-                producer.step(now, input(what, call), &mut own);
+                producer.step(now, what.map(call), &mut own);
                 effects.asks.extend(own.asks);
                 effects.told.extend(own.told.into_iter().map(Told::Producer));
             }
             Self::Works(consumer) => {
                 let mut own = Effects::default();
                 let call = |call| if let Call::Consume(call) = call { call } else { panic!() };
-                consumer.step(now, input(what, call), &mut own);
+                consumer.step(now, what.map(call), &mut own);
                 effects.asks.extend(own.asks);
                 effects.told.extend(own.told.into_iter().map(Told::Consumer));
             }

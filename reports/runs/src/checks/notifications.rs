@@ -65,7 +65,11 @@ fn check(notices: &Notices) -> Option<CheckResult> {
         (None, Some(((key, place), told))) => (Verdict::Invalid, herd(*key, *place, told, wide(herds.len()))),
         (None, None) => {
             let ends = plural(ends, "end");
-            (Verdict::Valid, format!("of {ends} in the lines each was told to one application"))
+            let more = match notices.dropped {
+                0 => String::new(),
+                more => format!("; {} more notices were not kept, and not judged", count(more)),
+            };
+            (Verdict::Valid, format!("of {ends} in the lines each was told to one application{more}"))
         }
     };
     Some(CheckResult::new(NAME, verdict, words).with_evidence(evidence))

@@ -21,8 +21,9 @@ use workloads::op::Object;
 use workloads::text;
 use zookeeper_mapping::path;
 
-use super::unclaimed;
-use super::{Outcome, given_up, in_doubt, make, moment, now_or_never, number, refused, session_of, told};
+use super::{
+    Outcome, given_up, in_doubt, make, moment, now_or_never, number, refused, session_of, told, unclaimed,
+};
 use crate::application::{monotonic_ns, monotonic_of};
 
 /// Whoever puts, and what it puts next.
@@ -69,7 +70,6 @@ impl Place {
 }
 
 /// The queues of an application.
-#[derive(Default)]
 pub(super) struct Queues {
     by_key: BTreeMap<u64, Place>,
     /// A planted bug: elements are not claimed.
