@@ -1,8 +1,14 @@
 //! Terms, as a history tells of them: who held what, by which token, from when to when.
+//!
+//! A holder that never says until when it is certain is certain of the moment of its acquire alone. It holds
+//! for as long as it acts as if it did: to its last write, and that is one too which the store refused because
+//! somebody with a larger token had come meanwhile.
 
 use std::collections::BTreeMap;
 
 use checker::history::{History, Op, OpKind, Outcome};
+
+use crate::outcome::STALE_TOKEN;
 
 /// One term. Its moments are on the history's clock, in ns.
 #[derive(Clone, Copy, Debug)]
@@ -94,24 +100,51 @@ pub fn by_key(history: &History) -> BTreeMap<u64, Held<'_>> {
     held
 }
 
+/// Whether it is a write that the store refused, because it had seen a larger token.
+#[must_use]
+pub fn is_stale(op: &Op) -> bool {
+    let is_refused = op.outcome == Outcome::Fail && op.error.as_deref() == Some(STALE_TOKEN);
+    is_refused && matches!(op.kind, OpKind::Store { .. })
+}
+
+/// What is known of a term's end.
+#[derive(Clone, Copy, Default)]
+struct End {
+    /// Until when its holder was certain, by its writes.
+    until: u64,
+    /// When it was asked to release.
+    released: Option<u64>,
+    /// When a write of its was refused.
+    refused: Option<u64>,
+}
+
 /// A write tells of its term's certainty too. A release ends the term, whatever came of it.
 fn note_ends<'a>(history: &'a History, held: &mut BTreeMap<u64, Held<'a>>) {
     for (key, held) in held.iter_mut() {
-        let mut ends: BTreeMap<i64, (u64, Option<u64>)> = BTreeMap::new();
+        let mut ends: BTreeMap<i64, End> = BTreeMap::new();
         for write in &held.writes {
-            let (until, _) = ends.entry(write.token).or_default();
-            *until = write.until.max(*until);
+            let end = ends.entry(write.token).or_default();
+            end.until = write.until.max(end.until);
         }
         for op in history.ops().iter().filter(|op| op.key == *key) {
-            if let OpKind::Release { token } = op.kind {
-                let (_, released) = ends.entry(token).or_default();
-                *released = Some(released.map_or(op.invoke_ns, |before| before.min(op.invoke_ns)));
+            match op.kind {
+                OpKind::Release { token } => {
+                    let end = ends.entry(token).or_default();
+                    end.released = Some(end.released.map_or(op.invoke_ns, |before| before.min(op.invoke_ns)));
+                }
+                OpKind::Store { token, .. } if is_stale(op) => {
+                    let end = ends.entry(token).or_default();
+                    end.refused = end.refused.max(op.complete_ns);
+                }
+                _ => {}
             }
         }
         for term in &mut held.terms {
-            let Some((until, released)) = ends.get(&term.token) else { continue };
-            term.until = term.until.max(*until);
-            term.released = *released;
+            let Some(end) = ends.get(&term.token) else { continue };
+            let says_nothing = term.until == term.since;
+            let acted = end.refused.filter(|_| says_nothing).unwrap_or_default();
+            term.until = term.until.max(end.until).max(acted);
+            term.released = end.released;
         }
     }
 }

@@ -8,7 +8,11 @@ What matters is the word that ends each operation:
 import base64
 import http.client
 import json
+import os
+import socket
 import sys
+import threading
+import time
 
 # What etcd says before it proposes anything. Everything else that it says of a failure may come after the
 # proposal: "etcdserver: request timed out" does, and the proposal may still be committed.
@@ -50,7 +54,7 @@ class Connection:
             # Its last answer said that it is the last one here.
             raise NotSent
         self.http.sock.settimeout(seconds)
-        self.http.request("POST", "/v3/kv/" + path, json.dumps(body), {"Content-Type": "application/json"})
+        self.http.request("POST", "/v3/" + path, json.dumps(body), {"Content-Type": "application/json"})
         response = self.http.getresponse()
         answer = json.loads(response.read())
         if response.status == 200:
@@ -64,14 +68,14 @@ class Connection:
 
 def found(connection, seconds, key):
     """The key and its revision. A range is linearizable unless it is asked to be serializable."""
-    kvs = connection.ask(seconds, "range", {"key": b64(key)}).get("kvs", [])
+    kvs = connection.ask(seconds, "kv/range", {"key": b64(key)}).get("kvs", [])
     return (plain(kvs[0]), kvs[0]["mod_revision"]) if kvs else (None, "0")
 
 
 def read(connection, seconds, of, key):
     if of == "set":
         # An element is a key below the set's: `/` and what comes after it in the order of bytes.
-        answer = connection.ask(seconds, "range", {"key": b64(f"{key}/"), "range_end": b64(f"{key}0")})
+        answer = connection.ask(seconds, "kv/range", {"key": b64(f"{key}/"), "range_end": b64(f"{key}0")})
         return [int(plain(kv)) for kv in answer.get("kvs", [])]
     value, _ = found(connection, seconds, key)
     if of == "list":
@@ -82,7 +86,109 @@ def read(connection, seconds, of, key):
 def compare_and_put(connection, seconds, key, compare, value):
     compare = {"key": b64(key), "result": "EQUAL", **compare}
     success = [{"request_put": {"key": b64(key), "value": b64(value)}}]
-    return connection.ask(seconds, "txn", {"compare": [compare], "success": success}).get("succeeded", False)
+    return connection.ask(seconds, "kv/txn", {"compare": [compare], "success": success}).get("succeeded", False)
+
+
+class Lock:
+    """A lock of etcd's, held by a lease that a thread keeps alive. Of the whole process there is one at most."""
+
+    # Where a client says until when it is certain (ETCD_LOCK=certain), it must not write later than that. One
+    # that does not say so holds for as long as it acts as if it did.
+    SAYS_UNTIL = os.environ.get("ETCD_LOCK") == "certain"
+
+    def __init__(self, lease, asked):
+        self.lease = lease
+        self.gone = threading.Event()
+        self.ttl = lease_seconds()
+        self.until = asked + self.ttl
+        threading.Thread(target=self.keep_alive, daemon=True).start()
+
+    def keep_alive(self):
+        members = [at.split("=")[1] for at in os.environ["HARNESS_MEMBERS"].split(",")]
+        while not self.gone.wait(self.ttl / 6):
+            # Each member in turn: one of them may be dead.
+            members.append(members.pop(0))
+            asked = time.monotonic()
+            try:
+                connection = Connection(members[0], self.ttl / 6)
+                answer = connection.ask(self.ttl / 6, "lease/keepalive", {"ID": self.lease})
+                connection.close()
+                if "TTL" not in answer["result"]:
+                    self.gone.set()
+                    return
+                # The server counts from when it was asked, and that was later than this.
+                self.until = asked + self.ttl
+            except (NotSent, Refused, Unknown, OSError, http.client.HTTPException, ValueError):
+                # Asked anew, for as long as the lease may live.
+                pass
+
+    def is_lost(self):
+        # This is no safety: whoever is stopped behind this look writes all the same. The token is.
+        return self.gone.is_set() or self.SAYS_UNTIL and time.monotonic() >= self.until
+
+    def told(self):
+        return {"until_ns": int(self.until * 1e9)} if self.SAYS_UNTIL else {}
+
+
+def lease_seconds():
+    """How long the lease is to outlive this process's silence. etcd counts in whole seconds."""
+    return max(1, int(os.environ.get("HARNESS_SESSION_TIMEOUT_MS", "4000")) // 1000)
+
+
+def acquire(connection, seconds, key, member):
+    deadline = time.monotonic() + seconds
+    lease = connection.ask(seconds, "lease/grant", {"TTL": str(lease_seconds())})["ID"]
+    asked = time.monotonic()
+    waiting = Connection(member, seconds)
+    try:
+        answer = waiting.ask(max(0.01, deadline - asked), "lock/lock", {"name": b64(key), "lease": lease})
+        # The revision is larger than that of every earlier holder: it is the token.
+        held = Lock(lease, asked)
+        return held, {"type": "ok", "value": int(answer["header"]["revision"]), **held.told()}
+    except (Unknown, OSError, http.client.HTTPException, ValueError):
+        # Without the lease it holds nothing, and stands in no line.
+        connection.ask(1, "lease/revoke", {"ID": lease})
+        return None, {"type": "fail", "error": "timeout"}
+    finally:
+        waiting.close()
+
+
+def store(held, seconds, key, token, value):
+    """Writes to the bench's own store, which minds the token."""
+    if held is None or held.is_lost():
+        return {"type": "fail", "error": "lost"}
+    host, port = os.environ["HARNESS_STORE"].rsplit(":", 1)
+    with socket.create_connection((host, int(port)), seconds) as stream:
+        stream.sendall(json.dumps({"key": key, "token": token, "value": value}).encode() + b"\n")
+        return {"type": "ok", "value": json.loads(stream.makefile().readline()), **held.told()}
+
+
+def release(connection, seconds, held):
+    held.gone.set()
+    connection.ask(seconds, "lease/revoke", {"ID": held.lease})
+    return {"type": "ok"}
+
+
+def on_lock(connections, seconds, request):
+    f, value, member = request["f"], request["value"], request["member"]
+    # Of the client's whole life, not of a member: the lock stays where it is when the client goes elsewhere.
+    held, connection = connections.get("lock"), connections[member]
+    if f == "acquire":
+        if held is not None:
+            # Whoever acquires has given up what it had, or was told that it had lost it.
+            held.gone.set()
+        connections["lock"], answer = acquire(connection, seconds, f"lock{request['key']}", member)
+        return answer
+    if f == "store":
+        return store(held, seconds, request["key"], value[0], value[1])
+    if f == "release":
+        if held is None or held.is_lost():
+            return {"type": "fail", "error": "lost"}
+        return release(connection, seconds, connections.pop("lock"))
+    # Who holds it or stands in line: keys below its name.
+    prefix = f"lock{request['key']}"
+    answer = connection.ask(seconds, "kv/range", {"key": b64(f"{prefix}/"), "range_end": b64(f"{prefix}0")})
+    return {"type": "ok", "value": [int(kv["create_revision"]) for kv in answer.get("kvs", [])]}
 
 
 def perform(connection, seconds, request):
@@ -91,13 +197,13 @@ def perform(connection, seconds, request):
     if f == "read":
         return {"type": "ok", "value": read(connection, seconds, of, key)}
     if f == "write":
-        connection.ask(seconds, "put", {"key": b64(key), "value": b64(value)})
+        connection.ask(seconds, "kv/put", {"key": b64(key), "value": b64(value)})
     elif f == "cas":
         if not compare_and_put(connection, seconds, key, {"target": "VALUE", "value": b64(value[0])}, value[1]):
             # An observation: the value was another one at that moment.
             return {"type": "fail", "error": "mismatch"}
     elif f == "add":
-        connection.ask(seconds, "put", {"key": b64(f"{key}/{value}"), "value": b64(value)})
+        connection.ask(seconds, "kv/put", {"key": b64(f"{key}/{value}"), "value": b64(value)})
     elif f == "append":
         # Read, and put back if nobody was faster: of the read there is nothing to be told.
         text, revision = found(connection, seconds, key)
@@ -115,6 +221,8 @@ def answer(connections, request):
     try:
         if member not in connections:
             connections[member] = Connection(member, seconds)
+        if request.get("of") == "lock":
+            return on_lock(connections, seconds, request)
         return perform(connections[member], seconds, request)
     except NotSent:
         if member in connections:
@@ -134,7 +242,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append"]
+    functions = ["read", "write", "cas", "add", "append", "acquire", "store", "release"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

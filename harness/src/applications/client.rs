@@ -11,9 +11,11 @@ use std::time::Duration;
 use checker::history::{EventKind, Value};
 use harness_core::fault::application::Thing;
 use harness_systems::application::{Answered, Asked};
+use harness_systems::external::lines;
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
 use rustix::process::Signal;
+use tokio::net::TcpStream;
 use workloads::op::Body;
 use workloads::{Claims, Op, Outcome, Refusal};
 
@@ -35,15 +37,19 @@ pub struct ApplicationClient {
     own: Option<Own>,
     /// The number of the operation under way, or of the last one.
     asked: u64,
+    /// The member that it spoke with last, or that it is told.
     member: Option<MemberId>,
+    /// Whether it is to stay there. Where an application of our own goes is its own affair.
+    stays: bool,
 }
 
 impl ApplicationClient {
     /// One without a process yet.
     pub fn new(all: Arc<Applications>) -> Self {
-        Self { all, own: None, asked: 0, member: None }
+        Self { all, own: None, asked: 0, member: None, stays: false }
     }
 
+    /// Has a process that is ready.
     async fn go(&mut self, patience: Duration) -> Connected {
         let refused = |why: String| Connected::Refused(why);
         if self.own.as_ref().is_some_and(|own| own.process.how_it_ended().is_some()) {
@@ -70,45 +76,90 @@ impl ApplicationClient {
         }
     }
 
+    /// Goes to a member, where the application is told which. That somebody listens there is looked at first.
+    async fn go_to(&mut self, address: SocketAddr, patience: Duration) -> Connected {
+        if self.all.are_told_the_member() {
+            match tokio::time::timeout(patience, TcpStream::connect(address)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(error)) => return Connected::Refused(error.to_string()),
+                Err(_) => return Connected::Refused("nobody answers".to_owned()),
+            }
+            self.member = self.all.member_at(address);
+            self.stays = self.member.is_some();
+        }
+        self.go(patience).await
+    }
+
     async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
-        let Some(own) = &mut self.own else { return Outcome::not_sent(op, "no application") };
         self.asked += 1;
-        let timeout_ms = crate::clock::whole_milliseconds(patience);
-        let asked = Asked { id: self.asked, f: op.function(), key: op.key, value: op.value(), timeout_ms };
+        let Some(line) = self.line(op, patience) else { return Outcome::not_sent(op, "it is at no member") };
+        let Some(own) = &mut self.own else { return Outcome::not_sent(op, "no application") };
         // Whoever leaves a barrier is in it until all are ready.
         let gives_up = matches!(op.body, Body::Release { .. } | Body::Acknowledge { .. });
-        if own.process.ask(&asked, gives_up).is_err() {
+        if own.process.ask(&line, gives_up).is_err() {
             return Outcome::not_sent(op, "the application ended");
         }
-        let answered = async {
-            loop {
-                match own.answers.recv().await {
-                    Some(answered) if answered.id == self.asked => return Some(answered),
-                    Some(_) => {}
-                    None => return None,
-                }
-            }
-        };
-        match tokio::time::timeout(patience + self.all.settings().patience, answered).await {
-            Ok(Some(answered)) => {
-                self.all.note(own.process.number(), &answered);
-                let members = &self.all.settings().members;
-                let member = answered.member.and_then(|at| members.get(at)).map(|(member, _)| *member);
-                self.member = member.or(self.member);
-                let outcome = self.outcome(op, &answered);
-                self.note(op, &outcome);
-                outcome
-            }
-            Ok(None) => {
-                self.own = None;
-                Outcome::lost(op, "the application ended")
-            }
-            Err(_) => {
+        let wait = patience + self.all.settings().patience;
+        let Ok(answered) = tokio::time::timeout(wait, self.answer(op)).await else {
+            if let Some(own) = self.own.take() {
                 own.process.signal(Signal::KILL);
-                self.own = None;
-                Outcome::lost(op, "the application did not answer")
+            }
+            return Outcome::lost(op, "the application did not answer");
+        };
+        let Some(outcome) = answered else {
+            self.own = None;
+            return Outcome::lost(op, "the application ended");
+        };
+        // Neither done nor refused: it was not sent, or nobody knows. The member is no place to stay.
+        self.stays &= outcome.kind == EventKind::Ok || outcome.refusal.is_some();
+        self.note(op, &outcome);
+        outcome
+    }
+
+    /// What asks for it; none where it would have to be told a member and is at none.
+    fn line(&self, op: &Op, patience: Duration) -> Option<Vec<u8>> {
+        if self.all.are_told_the_member() {
+            let own = self.own.as_ref()?;
+            let entrance = self.all.entrance(own.process.link(), self.member.filter(|_| self.stays)?)?;
+            return Some(lines::asked(op, self.asked, &entrance.to_string(), patience));
+        }
+        let timeout_ms = crate::clock::whole_milliseconds(patience);
+        let asked = Asked { id: self.asked, f: op.function(), key: op.key, value: op.value(), timeout_ms };
+        // A struct of numbers and words always becomes JSON.
+        let mut line = serde_json::to_vec(&asked).unwrap_or_default();
+        line.push(b'\n');
+        Some(line)
+    }
+
+    /// Waits for the answer; none when the application ended before.
+    async fn answer(&mut self, op: &Op) -> Option<Outcome> {
+        loop {
+            let own = self.own.as_mut()?;
+            let line = own.answers.recv().await?;
+            if self.all.are_told_the_member() {
+                let number = own.process.number();
+                return Some(self.all.judged(op, self.asked, &line).unwrap_or_else(|why| {
+                    self.all.fail(number, &why, &line);
+                    Outcome::lost(op, "the client said what is no answer")
+                }));
+            }
+            match serde_json::from_slice::<Answered>(&line) {
+                Ok(answered) if answered.id == self.asked => return Some(self.told(op, &answered)),
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "an application said what is no answer"),
             }
         }
+    }
+
+    /// Notes what an application of ours told beside its answer.
+    fn told(&mut self, op: &Op, answered: &Answered) -> Outcome {
+        if let Some(own) = &self.own {
+            self.all.note(own.process.number(), answered);
+        }
+        let members = &self.all.settings().members;
+        let member = answered.member.and_then(|at| members.get(at)).map(|(member, _)| *member);
+        self.member = member.or(self.member);
+        self.outcome(op, answered)
     }
 
     /// What an answer means. Moments come on the clock of the run.
@@ -180,13 +231,13 @@ impl ApplicationClient {
 }
 
 impl Client for ApplicationClient {
-    /// Where the application goes is its own affair.
-    fn connect(&mut self, _: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(self.go(patience))
+    fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
+        Box::pin(self.go_to(member, patience))
     }
 
     fn is_connected(&self) -> bool {
-        self.own.as_ref().is_some_and(|own| own.process.is_ready())
+        let is_somewhere = self.stays || !self.all.are_told_the_member();
+        is_somewhere && self.own.as_ref().is_some_and(|own| own.process.is_ready())
     }
 
     fn broken(&self) -> Async<'_, ()> {
@@ -210,9 +261,12 @@ impl Client for ApplicationClient {
         Box::pin(self.send(op, patience))
     }
 
-    fn leave(&mut self) {}
+    fn leave(&mut self) {
+        self.stays = false;
+    }
 
     fn forget(&mut self) {
+        self.stays = false;
         if let Some(own) = self.own.take() {
             own.process.dismiss();
         }

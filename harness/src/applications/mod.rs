@@ -2,7 +2,8 @@
 //!
 //! A client that is a task of the bench can't be stopped by itself, so these are processes: our own
 //! executable under its hidden subcommand `app`, on this machine whatever the members run in. What they are
-//! told and answer is in [`harness_systems::application`]. Each reaches the members through links of its own
+//! told and answer is in [`harness_systems::application`]. Of a system that a file describes they are the
+//! user's own client, with everything that it starts; that speaks lines, of [`harness_systems::external`]. Each reaches the members through links of its own
 //! ([`network`]), which can be held, and writes to a [`store`] that sees its token. So an application can be
 //! stopped, killed and cut off from all members, and its clock can be shifted, by the same code on every
 //! cluster.
@@ -23,21 +24,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use harness_core::fault::application::{Harm, Holder};
-use harness_systems::application::{Answered, monotonic_ns};
+use harness_systems::application::{Answered, Runs, monotonic_ns};
+use harness_systems::external::{
+    MEMBERS_VARIABLE, SESSION_VARIABLE, STORE_VARIABLE, accused, holder, listed,
+};
 use harness_systems::mutant::ClientMutant;
+use harness_systems::program::Program;
 use runs::member::MemberId;
 use runs::notices::{Notice, Notices};
 use rustix::process::Signal;
-use workloads::Kind;
+use tokio::sync::watch;
+use workloads::{Kind, Op, Outcome};
 
 use crate::clock::{RunClock, RunNs};
 use crate::cluster::process_clock::Clocks;
 use crate::cluster::spawner::Spawner;
 use crate::cluster::{ClockReading, ProcessState};
 use crate::store::lock::TOKEN_VARIABLE;
-use network::Network;
+use network::{Link, Network};
 use process::Process;
 
 /// Readings of both clocks, of which the pair that took least is kept.
@@ -62,6 +68,8 @@ pub struct Settings {
     pub folder: PathBuf,
     /// What names the run in the environment of its processes.
     pub token: String,
+    /// What they run.
+    pub runs: Runs,
 }
 
 /// The applications of a run.
@@ -77,6 +85,9 @@ pub struct Applications {
     numbers: AtomicU64,
     living: Mutex<BTreeMap<u64, Arc<Process>>>,
     notices: Mutex<Notices>,
+    /// What one of them did that no client may do.
+    failed: watch::Sender<Option<String>>,
+    clock: RunClock,
 }
 
 impl Applications {
@@ -96,6 +107,8 @@ impl Applications {
             numbers: AtomicU64::new(0),
             living: Mutex::default(),
             notices: Mutex::default(),
+            failed: watch::Sender::new(None),
+            clock,
             settings,
         })
     }
@@ -137,6 +150,21 @@ impl Applications {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
         let targets: Vec<SocketAddr> = self.settings.members.iter().map(|(_, address)| *address).collect();
         let link = self.network.open(&targets)?;
+        let mut command = match &self.settings.runs {
+            Runs::Own => self.own_command(&link),
+            Runs::Program(program) => self.command_of(program, &link),
+        };
+        command.env(TOKEN_VARIABLE, &self.settings.token);
+        let log = self.settings.folder.join(format!("{number}.log"));
+        let (process, answers) = Process::spawn(number, &self.spawner, command, &log, link)?;
+        let process = Arc::new(process);
+        self.living().retain(|_, process| process.how_it_ended().is_none());
+        self.living().insert(number, Arc::clone(&process));
+        Ok((process, answers))
+    }
+
+    /// What starts our own executable as an application.
+    fn own_command(&self, link: &Link) -> Command {
         let mut command = Command::new(&self.executable);
         command.arg("app").arg("--parent").arg(std::process::id().to_string());
         command.arg("--holds").arg(self.settings.workload.name()).arg("--store").arg(self.store.to_string());
@@ -148,13 +176,63 @@ impl Applications {
         if let Some(bug) = self.settings.mutant {
             command.arg("--mutant").arg(bug.name());
         }
-        command.env(TOKEN_VARIABLE, &self.settings.token);
-        let log = self.settings.folder.join(format!("{number}.log"));
-        let (process, answers) = Process::spawn(number, &self.spawner, command, &log, link)?;
-        let process = Arc::new(process);
-        self.living().retain(|_, process| process.how_it_ended().is_none());
-        self.living().insert(number, Arc::clone(&process));
-        Ok((process, answers))
+        command
+    }
+
+    /// What starts the user's client as one.
+    fn command_of(&self, program: &Program, link: &Link) -> Command {
+        let members = self.settings.members.iter().map(|(member, _)| member.0);
+        let found: Vec<(u64, SocketAddr)> = members.zip(link.entrances().iter().copied()).collect();
+        let timeout_ms = crate::clock::whole_milliseconds(self.settings.session_timeout);
+        let mut command = program.command(&self.executable);
+        command
+            .env(MEMBERS_VARIABLE, listed(&found))
+            .env(STORE_VARIABLE, self.store.to_string())
+            .env(SESSION_VARIABLE, timeout_ms.to_string());
+        command
+    }
+
+    /// Whether each question says which member it is for.
+    pub fn are_told_the_member(&self) -> bool {
+        matches!(self.settings.runs, Runs::Program(_))
+    }
+
+    /// The member at an address.
+    fn member_at(&self, address: SocketAddr) -> Option<MemberId> {
+        self.settings.members.iter().find(|(_, at)| *at == address).map(|(member, _)| *member)
+    }
+
+    /// Where an application finds a member, by its own links.
+    fn entrance(&self, link: &Link, member: MemberId) -> Option<SocketAddr> {
+        let at = self.settings.members.iter().position(|(other, _)| *other == member)?;
+        link.entrances().get(at).copied()
+    }
+
+    /// What a line means that the user's client said.
+    fn judged(&self, op: &Op, id: u64, line: &[u8]) -> Result<Outcome, String> {
+        let run_ns = |monotonic: u64| monotonic.saturating_sub(self.origin_ns);
+        holder::outcome(op, id, line, &holder::Clock { read_ns: self.clock.now(), run_ns: &run_ns })
+    }
+
+    /// One of them did what no client may do: nothing that it said can be judged.
+    fn fail(&self, application: u64, why: &str, line: &[u8]) {
+        let log = self.of(application).map(|process| process.log().to_owned());
+        let words = log.as_ref().and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
+        self.failed.send_if_modified(|failed| {
+            let first = failed.is_none();
+            failed.get_or_insert_with(|| accused(why, Some(line), &words, log.as_deref()));
+            first
+        });
+    }
+
+    /// Completes when that has happened.
+    pub async fn broken(&self) -> String {
+        let mut failed = self.failed.subscribe();
+        let reason = failed.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+        match reason {
+            Some(reason) => reason,
+            None => std::future::pending().await,
+        }
     }
 
     /// The application that holds something by the largest token that was told.
@@ -196,6 +274,11 @@ impl Applications {
         done?;
         match harm {
             Harm::Clock { offset_ns } => {
+                // Each process of a group has a clock of its own.
+                ensure!(
+                    process.is_alone(),
+                    "the client's command starts processes, and one clock is shifted"
+                );
                 self.clocks.shift(process.pid(), offset_ns).await?;
             }
             Harm::Cut => {

@@ -1,18 +1,18 @@
 //! One application: its process, what it is told and what it answers, and what it holds by its own word.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow};
 use harness_core::fault::application::{Holder, Thing};
-use harness_systems::application::{Answered, Asked, Hello, PROTOCOL};
-use rustix::fd::OwnedFd;
-use rustix::process::{Signal, pidfd_send_signal};
+use harness_systems::application::{Hello, PROTOCOL};
+use harness_systems::external::lines::MAX_LINE_BYTES;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tokio::sync::{mpsc, watch};
 
 use super::network::Link;
@@ -21,8 +21,12 @@ use crate::cluster::member::describe;
 use crate::cluster::procfs;
 use crate::cluster::spawner::Spawner;
 
-/// The lines that an application says, hello aside.
-pub type Answers = mpsc::UnboundedReceiver<Answered>;
+/// Lines that wait to be taken. Whoever says more waits.
+const MOST_WAITING: usize = 16;
+
+/// The lines that an application says, hello aside, without their ends. One that is too long is cut, and is no
+/// answer then.
+pub type Answers = mpsc::Receiver<Vec<u8>>;
 
 /// What it holds, as it was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +46,14 @@ struct Pen {
     held: Option<Held>,
 }
 
-/// One application.
+/// One application: a process, and whatever that starts in its group.
 pub struct Process {
     number: u64,
     pid: u32,
-    pidfd: OwnedFd,
+    /// Whether it was waited for. Until then no other group has its number.
+    reaped: Arc<Mutex<bool>>,
     link: Link,
+    log: PathBuf,
     pen: Mutex<Pen>,
     ready: Arc<AtomicBool>,
     heard: watch::Receiver<Heard>,
@@ -73,22 +79,23 @@ impl Process {
         log: &Path,
         link: Link,
     ) -> anyhow::Result<(Self, Answers)> {
-        let log = File::create(log).with_context(|| format!("creating {}", log.display()))?;
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        let words = File::create(log).with_context(|| format!("creating {}", log.display()))?;
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(words);
         let mut child = spawner.spawn(command).with_context(|| format!("starting application {number}"))?;
-        let (pid, pidfd) = (child.id(), procfs::handle(child.id())?);
+        let pid = child.id();
         let output = child.stdout.take().ok_or_else(|| anyhow!("application {number} has no output"))?;
         let input = child.stdin.take();
         let (hears, heard) = watch::channel(Heard::Nothing);
-        let (answers, receiver) = mpsc::unbounded_channel();
-        let ready = Arc::new(AtomicBool::new(false));
-        let said = Arc::clone(&ready);
+        let (answers, receiver) = mpsc::channel(MOST_WAITING);
+        let (ready, reaped): (Arc<AtomicBool>, Arc<Mutex<bool>>) = Default::default();
+        let told = Tells { answers, heard: hears, ready: Arc::clone(&ready), reaped: Arc::clone(&reaped) };
         std::thread::Builder::new()
             .name(format!("application-{number}"))
-            .spawn(move || hear(output, child, &answers, &hears, &said))
+            .spawn(move || told.until_its_end(output, child))
             .context("starting a thread")?;
         let pen = Mutex::new(Pen { input, held: None });
-        Ok((Self { number, pid, pidfd, link, pen, ready, heard }, receiver))
+        let log = log.to_owned();
+        Ok((Self { number, pid, reaped, link, log, pen, ready, heard }, receiver))
     }
 
     /// Its number.
@@ -99,6 +106,11 @@ impl Process {
     /// The id of its process.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Where its words are kept.
+    pub fn log(&self) -> &Path {
+        &self.log
     }
 
     /// Its links to the members.
@@ -128,17 +140,16 @@ impl Process {
         self.pen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for something. What it holds is over with the question, if it is to give it up.
-    pub fn ask(&self, asked: &Asked, gives_up: bool) -> std::io::Result<()> {
-        let mut line = serde_json::to_vec(asked)?;
-        line.push(b'\n');
+    /// Asks for something, by a line with its end. What it holds is over with the question, if it is to give
+    /// it up.
+    pub fn ask(&self, line: &[u8], gives_up: bool) -> std::io::Result<()> {
         let mut pen = self.pen();
         if gives_up {
             pen.held = None;
         }
         match &mut pen.input {
             // A line is far shorter than a pipe, and only one is under way.
-            Some(input) => input.write_all(&line),
+            Some(input) => input.write_all(line),
             None => Err(std::io::ErrorKind::BrokenPipe.into()),
         }
     }
@@ -169,48 +180,89 @@ impl Process {
         done
     }
 
-    /// Sends a signal. One that is gone hears none.
+    /// Sends a signal to all that it is. One that is gone hears none.
     pub fn signal(&self, signal: Signal) {
-        let _ = pidfd_send_signal(&self.pidfd, signal);
+        let reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*reaped {
+            signal_group(self.pid, signal);
+        }
     }
 
-    /// The state of its process.
+    /// The state of its process; stopped where all that it started is stopped too.
     pub fn state(&self) -> ProcessState {
         if let Some(how) = self.how_it_ended() {
             return ProcessState::Gone(how);
         }
         match procfs::stat(self.pid) {
-            Some(stat) if stat.is_stopped() => ProcessState::Stopped,
-            Some(stat) if !stat.is_dead() => ProcessState::Running,
-            Some(_) | None => ProcessState::Dying,
+            Some(stat) if stat.is_dead() => ProcessState::Dying,
+            Some(_) if self.processes().all(|stat| stat.is_stopped()) => ProcessState::Stopped,
+            Some(_) => ProcessState::Running,
+            None => ProcessState::Dying,
         }
+    }
+
+    /// Those of its group that live.
+    fn processes(&self) -> impl Iterator<Item = procfs::Stat> {
+        procfs::of_group(self.pid).into_iter().map(|(_, stat)| stat)
+    }
+
+    /// Whether it is one process, and started no other one that lives.
+    pub fn is_alone(&self) -> bool {
+        self.processes().count() <= 1
     }
 }
 
-/// Reads its lines until it ends.
-fn hear(
-    output: ChildStdout,
-    mut child: Child,
-    answers: &mpsc::UnboundedSender<Answered>,
-    heard: &watch::Sender<Heard>,
-    ready: &AtomicBool,
-) {
-    let mut lines = BufReader::new(output).lines().map_while(Result::ok);
-    let hello = lines.next().and_then(|line| serde_json::from_str::<Hello>(&line).ok());
-    if hello.is_some_and(|hello| hello.protocol == PROTOCOL) {
-        ready.store(true, Ordering::Release);
-        heard.send_replace(Heard::Ready);
-        for line in lines {
-            match serde_json::from_str(&line) {
-                Ok(answered) => drop(answers.send(answered)),
-                Err(error) => tracing::warn!(%error, line, "an application said what is no answer"),
+fn signal_group(leader: u32, signal: Signal) {
+    if let Some(group) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
+        // One that has ended hears nothing.
+        let _ = kill_process_group(group, signal);
+    }
+}
+
+/// Tells what an application says.
+struct Tells {
+    answers: mpsc::Sender<Vec<u8>>,
+    heard: watch::Sender<Heard>,
+    ready: Arc<AtomicBool>,
+    reaped: Arc<Mutex<bool>>,
+}
+
+impl Tells {
+    /// Reads its lines until it ends. What it started ends with it.
+    fn until_its_end(self, output: ChildStdout, mut child: Child) {
+        let mut output = BufReader::new(output);
+        let hello = line_of(&mut output).and_then(|line| serde_json::from_slice::<Hello>(&line).ok());
+        if hello.is_some_and(|hello| hello.protocol == PROTOCOL) {
+            self.ready.store(true, Ordering::Release);
+            self.heard.send_replace(Heard::Ready);
+            while let Some(line) = line_of(&mut output) {
+                // Nobody asks any more where nobody takes it.
+                let _ = self.answers.blocking_send(line);
             }
         }
+        if let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            let _ = waitid(WaitId::Pid(leader), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+        }
+        let mut reaped = self.reaped.lock().unwrap_or_else(PoisonError::into_inner);
+        signal_group(child.id(), Signal::KILL);
+        let how = match child.wait() {
+            Ok(status) => describe(status),
+            Err(error) => error.to_string(),
+        };
+        *reaped = true;
+        drop(reaped);
+        self.ready.store(false, Ordering::Release);
+        self.heard.send_replace(Heard::Ended(how));
     }
-    let how = match child.wait() {
-        Ok(status) => describe(status),
-        Err(error) => error.to_string(),
-    };
-    ready.store(false, Ordering::Release);
-    heard.send_replace(Heard::Ended(how));
+}
+
+/// The next line, without its end; none when there is no more.
+fn line_of(output: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let most = u64::try_from(MAX_LINE_BYTES + 1).unwrap_or(u64::MAX);
+    output.take(most).read_until(b'\n', &mut line).ok().filter(|read| *read > 0)?;
+    if line.last() == Some(&b'\n') {
+        line.pop();
+    }
+    Some(line)
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use harness_systems::Beginning;
 use harness_systems::external::check::{Finding, Weight, converse};
-use harness_systems::external::file::{self, Program};
+use harness_systems::external::file;
+use harness_systems::program::Program;
 
 use super::screen::print;
 use crate::cli::{ClientArgs, ClientCheckArgs, ClientCommand};

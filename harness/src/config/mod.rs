@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checker::history::Function;
+use harness_systems::application::Runs;
 use harness_systems::{System, Wanted, program};
 use runs::cluster_kind::ClusterKind;
 use runs::mechanism::Mechanism;
@@ -322,7 +323,7 @@ impl RunOptions {
 
     /// What clients are, where they are applications of the bench's.
     pub fn applications(&self) -> Option<Applications> {
-        self.workload.applications().filter(|_| self.system.has_applications())
+        self.workload.applications().filter(|holds| self.has_applications(*holds))
     }
 
     /// Applications are processes beside the members, and what hits them asks for some.
@@ -338,20 +339,37 @@ impl RunOptions {
             }
             return Ok(());
         }
+        let has_some = |kind: &Kind| kind.applications().is_some_and(|holds| self.has_applications(holds));
         if let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.hits_applications()) {
             return Err(Failure::usage(format!(
                 "--nemesis {}: there are no applications with --workload {name}; take {}",
                 nemesis.name(),
-                names(|kind| kind.applications().is_some())
+                names(has_some)
+            )));
+        }
+        // What only applications do no other client does.
+        let is_held = self.workload.applications().is_some_and(Applications::one_holds);
+        if is_held && self.system.lacks_none_of(self.workload.functions()) {
+            return Err(Failure::usage(format!(
+                "--workload {name}: {} has no applications that do this; take {}",
+                self.system.name(),
+                names(has_some)
             )));
         }
         Ok(())
     }
 
+    fn has_applications(&self, holds: Applications) -> bool {
+        self.system.applications(holds).is_some()
+    }
+
     /// A bug of applications asks for those that can have it.
     fn check_bug_of_applications(&self) -> Result<(), Failure> {
         let Some(bug) = self.mutant.and_then(Planted::of_clients) else { return Ok(()) };
-        let can_have_it = |applications: &Applications| bug.applications().contains(applications);
+        let can_have_it = |applications: &Applications| {
+            let is_ours = matches!(self.system.applications(*applications), Some(Runs::Own));
+            is_ours && bug.applications().contains(applications)
+        };
         if bug.applications().is_empty() || self.applications().as_ref().is_some_and(can_have_it) {
             return Ok(());
         }
@@ -360,8 +378,11 @@ impl RunOptions {
             Some(_) => format!("the applications of --workload {name} can't have this bug"),
             None => format!("there are no applications with --workload {name}"),
         };
-        let those = names(|kind| kind.applications().as_ref().is_some_and(can_have_it));
-        Err(Failure::usage(format!("--mutant {}: {why}; take {those}", bug.name())))
+        let advice = match names(|kind| kind.applications().as_ref().is_some_and(can_have_it)) {
+            none if none.is_empty() => "leave the flag out".to_owned(),
+            those => format!("take {those}"),
+        };
+        Err(Failure::usage(format!("--mutant {}: {why}; {advice}", bug.name())))
     }
 
     /// What is promised: what the system says of itself, or what it is held to. Whatever an image is, it is
@@ -382,13 +403,13 @@ impl RunOptions {
 
     /// What its clients were asked for and can't do is refused before any member starts.
     pub fn check_functions(&self, has: &[Function]) -> Result<(), Failure> {
-        let lacks =
-            |function: &&Function| !has.contains(function) && !self.workload.can_do_without(**function);
-        let Some(lack) = self.workload.functions().iter().find(lacks) else { return Ok(()) };
-        let fits = |kind: &Kind| {
-            let has = |function: &Function| has.contains(function) || kind.can_do_without(*function);
-            self.system.lacks_none_of(kind.functions()) && kind.functions().iter().all(has)
+        let lack_for = |kind: &Kind| {
+            let lacks = |function: &&Function| !has.contains(function) && !kind.can_do_without(**function);
+            // Members are read a last time, whatever the clients do.
+            kind.functions().iter().chain(&[Function::Read]).find(lacks).copied()
         };
+        let Some(lack) = lack_for(&self.workload) else { return Ok(()) };
+        let fits = |kind: &Kind| self.system.lacks_none_of(kind.functions()) && lack_for(kind).is_none();
         let advice = match names(fits) {
             none if none.is_empty() => "no workload needs so little".to_owned(),
             names => format!("take {names}"),
@@ -696,8 +717,8 @@ pub fn usually_wanted(system: &dyn System, nodes: u32) -> Wanted {
 /// From onset to onset when nobody says: long enough for an election, and for what clients are.
 pub fn usual_interval(system: &dyn System, workload: Kind) -> Duration {
     let usual = system.traits().usual_interval;
-    let has_some = workload.applications().is_some() && system.has_applications();
-    if has_some { usual.max(USUAL_WITH_APPLICATIONS) } else { usual }
+    let has_some = |holds| system.applications(holds).is_some();
+    if workload.applications().is_some_and(has_some) { usual.max(USUAL_WITH_APPLICATIONS) } else { usual }
 }
 
 /// The nemeses of members that aim at nobody's role, to choose from.

@@ -292,6 +292,7 @@ async fn live(
         },
         broken = cluster.broken() => Err(broke(&broken?)),
         why = options.system.broken() => Err(anyhow!(why).into()),
+        why = broken_applications(&shared) => Err(anyhow!(why).into()),
     };
     // Sealed whatever happened: what it holds is true.
     let sealed = writer.finish();
@@ -300,6 +301,14 @@ async fn live(
     outcome?;
     sealed?;
     Ok(())
+}
+
+/// Completes when an application did what no client may do.
+async fn broken_applications(shared: &Shared) -> String {
+    match &shared.applications {
+        Some(applications) => applications.broken().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Has the system make ready what its clients need, where there are any.
@@ -318,8 +327,13 @@ fn found(cluster: &dyn Cluster) -> Vec<(u64, SocketAddr)> {
 
 /// What clients that are processes of their own are started with.
 fn beginning(prepared: &Prepared, cluster: &dyn Cluster) -> anyhow::Result<Beginning> {
+    // Where clients are applications, these read members a last time.
+    let concurrency = match prepared.options.applications() {
+        Some(_) => 1,
+        None => prepared.options.concurrency,
+    };
     Ok(Beginning {
-        clients: index(u64::from(prepared.options.concurrency)),
+        clients: index(u64::from(concurrency)),
         members: found(cluster),
         executable: std::env::current_exe().context("finding this executable")?,
         environment: vec![(TOKEN_VARIABLE.to_owned(), prepared.token.clone())],
@@ -334,9 +348,9 @@ fn applications(
     clock: RunClock,
 ) -> Result<Option<Arc<Applications>>, Failure> {
     let options = &prepared.options;
-    if options.applications().is_none() {
+    let Some(runs) = options.applications().and_then(|holds| options.system.applications(holds)) else {
         return Ok(None);
-    }
+    };
     let address = |member: &MemberId| (*member, cluster.client_address(*member));
     let hold = Duration::from_millis(prepared.schedule.hold_ms);
     let settings = applications::Settings {
@@ -348,6 +362,7 @@ fn applications(
         number: index(u64::from(options.concurrency)),
         folder: prepared.folder.path().join("applications"),
         token: prepared.token.clone(),
+        runs,
     };
     Ok(Some(Arc::new(Applications::create(settings, clock)?)))
 }

@@ -12,6 +12,7 @@
 //! Moments are in ns of this machine's monotonic clock ([`monotonic_ns`]), which no fault shifts.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use checker::history::{EventKind, Function, Value};
@@ -21,9 +22,19 @@ use serde::{Deserialize, Serialize};
 use workloads::Applications;
 
 use crate::mutant::ClientMutant;
+use crate::program::Program as UsersProgram;
 
 /// The number of this protocol.
 pub const PROTOCOL: u32 = 1;
+
+/// What the applications of a workload run.
+#[derive(Clone, Debug)]
+pub enum Runs {
+    /// This executable's own subcommand.
+    Own,
+    /// The client of a file. It speaks the lines of [`crate::external::lines`].
+    Program(Arc<UsersProgram>),
+}
 
 /// What an application is started with.
 #[derive(Clone, Debug)]

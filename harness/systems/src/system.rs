@@ -15,9 +15,10 @@ use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::{Promised, SystemInfo};
 use runs::views::Stand;
-use workloads::Kind;
+use workloads::{Applications, Kind};
 
 use crate::Async;
+use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState, Whereabouts};
 use crate::service::{Auxiliaries, Service};
@@ -119,9 +120,10 @@ pub trait System: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether there are applications of the bench's that hold something by its word.
-    fn has_applications(&self) -> bool {
-        false
+    /// What those applications run that hold something by its word in this way; none where there are none.
+    fn applications(&self, holds: Applications) -> Option<Runs> {
+        let _ = holds;
+        None
     }
 
     /// Whether its client can do all of these.

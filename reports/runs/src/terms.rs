@@ -6,9 +6,8 @@
 //! ends a silent session, and each application when it is told of the end of the one ahead of it. Where
 //! nobody said so, that moment is missing.
 
-use checker::history::{History, Op, OpKind, Outcome};
-use workloads::STALE_TOKEN;
-use workloads::terms::by_key;
+use checker::history::History;
+use workloads::terms::{by_key, is_stale};
 
 use crate::clock::RunNs;
 use crate::events::{Event, Said, Stamped};
@@ -44,11 +43,6 @@ pub struct Lock {
 /// The locks of a history, by key.
 pub fn locks(history: &History) -> Vec<Lock> {
     let held = by_key(history);
-    let stale = |op: &&Op| {
-        matches!(op.kind, OpKind::Store { .. })
-            && op.outcome == Outcome::Fail
-            && op.error.as_deref() == Some(STALE_TOKEN)
-    };
     let lock = |(key, held): (&u64, &workloads::terms::Held<'_>)| {
         let term = |term: &workloads::terms::Term<'_>| Term {
             application: term.acquired.session,
@@ -56,7 +50,7 @@ pub fn locks(history: &History) -> Vec<Lock> {
             from_ns: term.since,
             to_ns: term.end().max(term.since),
         };
-        let refused = history.ops().iter().filter(|op| op.key == *key).filter(stale);
+        let refused = history.ops().iter().filter(|op| op.key == *key && is_stale(op));
         Lock {
             key: *key,
             terms: held.terms.iter().map(term).collect(),

@@ -10,8 +10,7 @@ use checker::versions::counterexample;
 use serde_json::json;
 
 use crate::case::Case;
-use crate::outcome::STALE_TOKEN;
-use crate::terms::{Held, Term, by_key};
+use crate::terms::{Held, Term, by_key, is_stale};
 
 /// What the end of a silent session may take beyond its time-out. It is generous, because it accuses.
 const EXPIRY_BOUND_NS: u64 = 3_000_000_000;
@@ -101,7 +100,7 @@ fn overlap<'a>(key: u64, held: &Held<'a>) -> Option<Finding<'a>> {
             && before.end().min(term.end()) > term.since
         {
             let sentence = format!(
-                "two held lock {key} at once: by token {} it was certain until {}, and by token {} since {}",
+                "two held lock {key} at once: one by token {} until {}, and another one by token {} since {}",
                 before.token,
                 seconds(before.end()),
                 term.token,
@@ -130,12 +129,7 @@ fn late_write<'a>(held: &Held<'a>) -> Option<Finding<'a>> {
 
 /// The check `guarded-store`: no write by a smaller token is taken after one by a larger token.
 pub(super) fn guarded_store(case: &Case<'_>) -> CheckResult {
-    let stale = |op: &&Op| {
-        matches!(op.kind, OpKind::Store { .. })
-            && op.outcome == Outcome::Fail
-            && op.error.as_deref() == Some(STALE_TOKEN)
-    };
-    let refused = wide(case.history.ops().iter().filter(stale).count());
+    let refused = wide(case.history.ops().iter().filter(|op| is_stale(op)).count());
     let mut result = each_key(case, "guarded-store", stale_write, |_, writes| {
         let stale = match refused {
             0 => String::new(),

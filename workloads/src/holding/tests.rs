@@ -106,6 +106,22 @@ fn a_stale_write_that_the_store_took_is_found_and_one_that_it_refused_is_none() 
 }
 
 #[test]
+fn a_refused_write_of_a_holder_that_says_no_moment_shows_that_it_went_on() {
+    let op = lock(0, Body::Store { token: 10, value: 2 });
+    let refused = Outcome {
+        refusal: Some(Refusal::Other),
+        ..Outcome::without_result(EventKind::Fail, &op, STALE_TOKEN.to_owned())
+    };
+    // It was stopped at 2 and acts at 6 as if it held; another one has held since 4.
+    let two = |since, until| {
+        let first = Made::default().acquired(1, 10, since, until);
+        first.acquired(2, 20, 4, 4).stored(20, 5, 6, 1).op(1, op.body.clone(), (3, 6), &refused)
+    };
+    assert_eq!(two(1, 1).accused(), ["exclusion"]);
+    assert!(two(1, 3).accused().is_empty(), "it says that it was certain until 3");
+}
+
+#[test]
 fn whoever_holds_writes_and_releases_and_whoever_lost_it_begins_anew() {
     let mut holding = Holding::new(2, 2..=2, ChaCha8Rng::seed_from_u64(7));
     let tell = |holding: &mut Holding, op: &Op, kind, refusal| {

@@ -21,9 +21,9 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use workloads::op::{Body, Object, Op};
 
-use super::file::Program;
 use super::lines;
 use super::process::{NoAnswer, Process};
+use crate::program::Program;
 use crate::system::Beginning;
 
 /// How long the client is told that it may take.

@@ -32,6 +32,7 @@ use super::compose::{self, Compose};
 use super::template::{self, Outside, Places};
 pub use super::written::{How, Probe};
 use super::written::{Written, WrittenClient, WrittenMember, WrittenProbe, WrittenPromise};
+use crate::program::Program;
 use crate::service::{Auxiliaries, Service};
 
 /// From the onset of one fault to the next, when nobody says.
@@ -48,17 +49,6 @@ const INTERVALS: u32 = 4;
 const MOST_PEERS: u16 = 4;
 /// Members that every ensemble has, for a first look at the templates.
 const FIRST: u64 = 1;
-
-/// A client's program.
-#[derive(Clone, Debug)]
-pub struct Program {
-    /// What a process of it runs: at least a name.
-    pub command: Vec<String>,
-    /// What is in its environment.
-    pub environment: BTreeMap<String, String>,
-    /// Where it runs, absolute.
-    pub folder: PathBuf,
-}
 
 /// A system, as its file describes it.
 #[derive(Clone, Debug)]

@@ -18,6 +18,8 @@
 //! A dequeue is answered by the element, where that is taken for good, by `[element]`, where it was handed
 //! out and is to be acknowledged, or by null, where there is none.
 //!
+//! What a client answers that holds a lock is in [`super::holder`].
+//!
 //! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and
 //! of no other. Keys and values are integers below 2^53. A line has 1 MiB at most.
 
@@ -26,9 +28,10 @@ use std::time::Duration;
 
 use checker::history::{BAD_VERSION, EventKind, Function, NOT_SENT, Value};
 use runs::clock::whole_milliseconds;
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use workloads::op::{Body, Object};
-use workloads::{Claims, Op, Outcome, Refusal};
+use workloads::{Claims, Op, Outcome, Refusal, STALE_TOKEN};
 
 /// The number of this protocol.
 pub const PROTOCOL: u32 = 1;
@@ -55,7 +58,7 @@ pub struct Asked<'a> {
     pub id: u64,
     /// What.
     pub f: Function,
-    /// Of what: `register`, `set`, `list` or `queue`.
+    /// Of what: `register`, `set`, `list`, `queue` or `lock`.
     pub of: &'static str,
     /// Of which of them.
     pub key: u64,
@@ -69,24 +72,28 @@ pub struct Asked<'a> {
 
 /// An answer.
 #[derive(Clone, Debug, Deserialize)]
-struct Answered {
+pub(super) struct Answered {
     id: u64,
-    #[serde(rename = "type")]
-    kind: Word,
+    /// Ok, fail or info.
+    #[serde(rename = "type", deserialize_with = "ending")]
+    pub(super) kind: EventKind,
     #[serde(default)]
-    value: serde_json::Value,
+    pub(super) value: serde_json::Value,
     #[serde(default)]
     error: Option<String>,
     #[serde(default)]
     version: Option<i64>,
+    /// Until when a holder is certain, on the monotonic clock.
+    #[serde(default)]
+    pub(super) until_ns: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Word {
-    Ok,
-    Fail,
-    Info,
+/// How an operation may end.
+fn ending<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EventKind, D::Error> {
+    match EventKind::deserialize(deserializer)? {
+        EventKind::Invoke => Err(D::Error::custom("type: ok, fail or info")),
+        kind => Ok(kind),
+    }
 }
 
 /// What the hello of a client says that it can do.
@@ -105,7 +112,8 @@ pub fn functions(line: &[u8]) -> Result<Vec<Function>, String> {
     }
     let known = |name: &String| {
         Function::ALL.into_iter().find(|function| function.as_str() == name).ok_or_else(|| {
-            let known = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge";
+            let known =
+                "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, store, release";
             format!("it has a function {name:?} that nobody knows; those of lines are {known}")
         })
     };
@@ -136,12 +144,8 @@ const fn kind(object: Object) -> &'static str {
         Object::Set => "set",
         Object::List => "list",
         Object::Queue => "queue",
-        Object::Register
-        | Object::Numbers
-        | Object::Names
-        | Object::Session
-        | Object::Lock
-        | Object::Barrier => "register",
+        Object::Lock => "lock",
+        Object::Register | Object::Numbers | Object::Names | Object::Session | Object::Barrier => "register",
     }
 }
 
@@ -160,31 +164,43 @@ pub fn is_sent(op: &Op, functions: &[Function]) -> bool {
 /// # Errors
 /// The line is no answer to this request: the client's failure, never the system's.
 pub fn outcome(op: &Op, id: u64, functions: &[Function], line: &[u8]) -> Result<Outcome, String> {
+    let answered = answered(id, line)?;
+    if answered.kind != EventKind::Ok {
+        return Ok(without_effect(op, &answered));
+    }
+    let told = told(op, functions, &answered.value)?;
+    let claims = Claims { version: answered.version, ..Claims::default() };
+    Ok(match told {
+        Some(value) => Outcome { claims, ..Outcome::told(value, None) },
+        None => Outcome { claims, ..Outcome::unreadable(op, None) },
+    })
+}
+
+/// The answer to a request.
+pub(super) fn answered(id: u64, line: &[u8]) -> Result<Answered, String> {
     let answered: Answered =
         serde_json::from_slice(line).map_err(|error| format!("it is no answer: {error}"))?;
     if answered.id != id {
         return Err(format!("it answers {}, and {id} is what was asked", answered.id));
     }
-    let error = |usual: &str| answered.error.clone().unwrap_or_else(|| usual.to_owned());
-    Ok(match answered.kind {
-        Word::Info => Outcome::lost(op, &error("the client does not know")),
-        Word::Fail => failed(op, answered.error.as_deref().unwrap_or("refused")),
-        Word::Ok => {
-            let told = told(op, functions, &answered.value)?;
-            let claims = Claims { version: answered.version, ..Claims::default() };
-            match told {
-                Some(value) => Outcome { claims, ..Outcome::told(value, None) },
-                None => Outcome { claims, ..Outcome::unreadable(op, None) },
-            }
-        }
-    })
+    Ok(answered)
+}
+
+/// What an answer means that is not ok.
+pub(super) fn without_effect(op: &Op, answered: &Answered) -> Outcome {
+    let error = answered.error.as_deref();
+    match answered.kind {
+        EventKind::Info => Outcome::lost(op, error.unwrap_or("the client does not know")),
+        _ => failed(op, error.unwrap_or("refused")),
+    }
 }
 
 fn failed(op: &Op, error: &str) -> Outcome {
     let (refusal, error) = match (error, &op.body) {
         ("mismatch", Body::Cas { .. } | Body::Append { .. }) => (Refusal::Other, BAD_VERSION.to_owned()),
         ("exists", _) => (Refusal::Exists, "exists".to_owned()),
-        (BAD_VERSION, _) => (Refusal::Other, "refused".to_owned()),
+        // The store's word alone.
+        (BAD_VERSION | STALE_TOKEN, _) => (Refusal::Other, "refused".to_owned()),
         (NOT_SENT, _) => return Outcome::not_sent(op, "the client can't reach the member"),
         (error, _) => (Refusal::Other, error.to_owned()),
     };
@@ -239,7 +255,7 @@ fn dequeued(functions: &[Function], value: &serde_json::Value) -> Result<Value, 
     }
 }
 
-fn integer(value: &serde_json::Value) -> Option<i64> {
+pub(super) fn integer(value: &serde_json::Value) -> Option<i64> {
     value.as_i64().filter(|value| (-LARGEST..=LARGEST).contains(value))
 }
 

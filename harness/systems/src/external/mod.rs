@@ -19,6 +19,7 @@
 pub mod check;
 pub mod compose;
 pub mod file;
+pub mod holder;
 pub mod lines;
 pub mod pool;
 pub mod template;
@@ -42,16 +43,17 @@ use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::{Promised, SystemInfo};
 use runs::views::Stand;
-use workloads::Kind;
+use workloads::{Applications, Kind};
 
 use crate::Async;
+use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState, Whereabouts};
 use crate::service::{Auxiliaries, Service};
 use crate::system::{
     Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted,
 };
-pub use process::{MEMBERS_VARIABLE, listed};
+pub use process::{MEMBERS_VARIABLE, SESSION_VARIABLE, STORE_VARIABLE, accused, listed};
 
 use file::{Description, InContainers, Members};
 use pool::Pool;
@@ -160,16 +162,22 @@ impl System for External {
             | Function::Append
             | Function::Enqueue
             | Function::Dequeue
-            | Function::Acknowledge => None,
+            | Function::Acknowledge
+            | Function::Acquire
+            | Function::Store
+            | Function::Release => None,
             Function::Create | Function::Delete => Some("lines have no numbered names".to_owned()),
-            Function::Acquire | Function::Store | Function::Release => {
-                Some("lines have no locks yet".to_owned())
-            }
             Function::Enter | Function::Leave => Some("lines have no barriers".to_owned()),
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {
                 Some("lines have no sessions".to_owned())
             }
         }
+    }
+
+    /// A client that is to hold a lock is a process that can be stopped by itself.
+    fn applications(&self, holds: Applications) -> Option<Runs> {
+        let client = self.description.client.as_ref()?;
+        (holds == Applications::Lock).then(|| Runs::Program(Arc::clone(client)))
     }
 
     fn promises(&self, workload: Kind) -> Promised {

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, watch};
 
-use super::file::Program;
 use super::process::Process;
+use crate::program::Program;
 use crate::system::Beginning;
 
 /// What to do where nobody said who the clients are.

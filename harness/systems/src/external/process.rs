@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::file::Program;
 use super::lines::{self, MAX_LINE_BYTES};
+use crate::program::Program;
 use crate::system::Beginning;
 
 /// How long a client may take to say hello.
@@ -27,6 +27,10 @@ const NO_HELLO: &str = "it ended before it said hello";
 const TAIL_LINES: usize = 8;
 /// Who is where, in the environment of a client.
 pub const MEMBERS_VARIABLE: &str = "HARNESS_MEMBERS";
+/// Where a client that holds a lock finds the store that its token guards.
+pub const STORE_VARIABLE: &str = "HARNESS_STORE";
+/// How long what such a client holds is to outlive its silence, in ms.
+pub const SESSION_VARIABLE: &str = "HARNESS_SESSION_TIMEOUT_MS";
 
 /// A process that said hello.
 #[derive(Debug)]
@@ -51,17 +55,10 @@ pub(super) enum NoAnswer {
     Late,
 }
 
-/// What starts it, but for where its words go. Our executable asks the kernel to end it with the harness, and
-/// becomes the program. A path is meant from the file's folder.
+/// What starts it, but for where its words go.
 fn command(program: &Program, executable: &Path, members: &[(u64, SocketAddr)]) -> StdCommand {
-    let (name, rest) = (&program.command[0], &program.command[1..]);
-    let name = if name.contains('/') { program.folder.join(name) } else { name.into() };
-    let mut command = StdCommand::new(executable);
-    command.arg("become").arg("--parent").arg(std::process::id().to_string()).arg("--").arg(name);
+    let mut command = program.command(executable);
     command
-        .args(rest)
-        .current_dir(&program.folder)
-        .envs(&program.environment)
         .env(MEMBERS_VARIABLE, listed(members))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -177,7 +174,9 @@ impl Process {
     }
 }
 
-fn accused(why: &str, line: Option<&[u8]>, log: &str, kept: Option<&Path>) -> String {
+/// What is wrong with a client, with the line that shows it and the end of its log.
+#[must_use]
+pub fn accused(why: &str, line: Option<&[u8]>, log: &str, kept: Option<&Path>) -> String {
     let mut words = format!("the client: {why}");
     if let Some(line) = line {
         let line: String = String::from_utf8_lossy(line).chars().take(200).collect();

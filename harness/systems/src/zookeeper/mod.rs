@@ -36,9 +36,10 @@ use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::{Promised, SystemInfo};
 use runs::views::Stand;
-use workloads::{Kind, Promise};
+use workloads::{Applications, Kind, Promise};
 
 use crate::Async;
+use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState, Whereabouts};
 use crate::system::{Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted};
@@ -143,8 +144,8 @@ impl System for ZooKeeper {
         }
     }
 
-    fn has_applications(&self) -> bool {
-        true
+    fn applications(&self, _: Applications) -> Option<Runs> {
+        Some(Runs::Own)
     }
 
     /// Apache ZooKeeper's sync is no quorum operation (ZOOKEEPER-1675), so a read behind one may be stale.
