@@ -1,6 +1,8 @@
 //! A system of the user's own, from its file to the verdict: members, a client that speaks lines, and clients
 //! that misbehave.
 
+mod locks;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -270,7 +272,10 @@ fn what_is_wrong_with_a_client_or_a_file_is_said_before_any_member_starts() {
         (vec!["--system", "./broken.toml"], "nothing_of_the_kind"),
         (vec!["--system", &system, "--nemesis", "kill-leader"], "nobody tells who that is"),
         (vec!["--system", &system, "--workload", "append"], "can append"),
-        (vec!["--system", &system, "--workload", "lock"], "lines have no locks yet"),
+        (vec!["--system", &system, "--workload", "election"], "has no applications that do this; take lock"),
+        (vec!["--system", &system, "--workload", "barrier"], "lines have no barriers"),
+        (vec!["--system", &system, "--nemesis", "pause-holder"], "--workload register; take lock"),
+        (vec!["--system", &system, "--workload", "lock", "--mutant", "herd"], "leave the flag out"),
         (vec!["--system", &system, "--cluster", "docker"], "write --cluster process"),
         (vec!["--system", &system, "--nodes", "3", "--nemesis", "clock-bump"], "in containers"),
         (vec!["--system", &system, "--promise", "linearisable"], "did you mean `linearizable`?"),

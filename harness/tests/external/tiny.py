@@ -5,6 +5,8 @@ its own values instead, with --forgets every tenth addition is acknowledged and 
 every tenth element that is taken stays where it was.
 
 A line is a request: `read K`, `write K V`, `cas K FROM TO`, `add K V`, `members K`, `take K`, `ping`, `role`.
+A lock is a lease: `acquire K MS` gives a token, or `busy`; `renew K TOKEN MS` and `release K TOKEN` are for its
+holder; `holders K` lists the token of whoever holds.
 Members dial each other and send `ping` all the while, so that cuts between them have something to hold.
 """
 import fcntl
@@ -52,6 +54,21 @@ def take(values, key):
     return str(elements[0] if doubles and elements[0] % 10 == 0 else elements.pop(0))
 
 
+def on_lock(values, what, key, numbers):
+    held = values.setdefault("lock" + key, {"token": 0, "until": 0.0})
+    now = time.monotonic()
+    is_held = held["until"] > now
+    if what == "acquire" and not is_held:
+        held.update(token=held["token"] + 1, until=now + numbers[0] / 1000)
+        return str(held["token"])
+    if what == "holders":
+        return json.dumps([held["token"]] if is_held else [])
+    if what == "acquire" or not is_held or held["token"] != numbers[0]:
+        return "busy"
+    held["until"] = now + numbers[1] / 1000 if what == "renew" else 0.0
+    return "ok"
+
+
 def reply(words):
     what = words[0]
     if what == "ping":
@@ -59,6 +76,8 @@ def reply(words):
     if what == "role":
         return "leader" if leader else "follower"
     key = words[1]
+    if what in ("acquire", "renew", "release", "holders"):
+        return on_values(lambda values: on_lock(values, what, key, [int(word) for word in words[2:]]))
     if what == "read":
         return str(on_values(lambda values: values.get(key)))
     if what == "write":

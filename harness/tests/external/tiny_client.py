@@ -1,7 +1,9 @@
 """A client of tiny.py. Its argument says how it misbehaves, at its hundredth request."""
 import json
+import os
 import socket
 import sys
+import threading
 import time
 
 conduct = sys.argv[1] if len(sys.argv) > 1 else "sound"
@@ -29,6 +31,11 @@ def ask(member, seconds, words):
         connections.pop(member).close()
         return {"type": "info", "error": repr(error)}
     answer = line.decode().strip()
+    if words[0] in ("acquire", "renew", "release"):
+        return {"type": "fail", "error": "busy"} if answer == "busy" else {"type": "ok", "value": int(answer)} if (
+            words[0] == "acquire") else {"type": "ok"}
+    if words[0] == "holders":
+        return {"type": "ok", "value": json.loads(answer)}
     if words[0] in ("read", "take"):
         return {"type": "ok", "value": None if answer == "None" else int(answer)}
     if words[0] == "members":
@@ -51,9 +58,56 @@ def words_of(request):
     return [f, key, value]
 
 
+session_ms = int(os.environ.get("HARNESS_SESSION_TIMEOUT_MS", "4000"))
+# What this client holds, by key, with its token.
+held = {}
+
+
+def renew():
+    """Keeps the leases alive, over connections of its own, at whichever member answers."""
+    members = [at.split("=")[1] for at in os.environ["HARNESS_MEMBERS"].split(",") if at]
+    while True:
+        time.sleep(session_ms / 1000 / 8)
+        for key, token in list(held.items()):
+            members.append(members.pop(0))
+            host, port = members[0].rsplit(":", 1)
+            try:
+                with socket.create_connection((host, int(port)), timeout=0.3) as connection:
+                    connection.settimeout(0.3)
+                    connection.sendall(f"renew {key} {token} {session_ms}\n".encode())
+                    connection.recv(100)
+            except OSError:
+                pass
+
+
+def on_lock(request):
+    f, key, value, member = request["f"], request["key"], request["value"], request["member"]
+    seconds = request["timeout_ms"] / 1000
+    if f == "acquire":
+        deadline = time.monotonic() + seconds
+        while True:
+            answer = ask(member, seconds, ["acquire", key, session_ms])
+            if answer["type"] == "ok":
+                held[key] = answer["value"]
+            if answer.get("error") != "busy" or time.monotonic() > deadline:
+                return answer
+            time.sleep(0.01)
+    if f == "store":
+        # Without a look at anything: a client as many are written.
+        host, port = os.environ["HARNESS_STORE"].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=seconds) as store:
+            store.sendall(json.dumps({"key": key, "token": value[0], "value": value[1]}).encode() + b"\n")
+            return {"type": "ok", "value": json.loads(store.makefile().readline())}
+    if f == "release":
+        held.pop(key, None)
+        return ask(member, seconds, ["release", key, value])
+    return ask(member, seconds, ["holders", key])
+
+
 if conduct == "mute":
     time.sleep(1000)
-functions = ["read", "write", "cas", "add", "enqueue", "dequeue"]
+threading.Thread(target=renew, daemon=True).start()
+functions = ["read", "write", "cas", "add", "enqueue", "dequeue", "acquire", "store", "release"]
 print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
 for number, line in enumerate(sys.stdin):
     request = json.loads(line)
@@ -63,7 +117,11 @@ for number, line in enumerate(sys.stdin):
     if conduct == "unready" and number < 3:
         print(json.dumps({"id": request["id"], "type": "fail", "error": "not yet"}), flush=True)
         continue
-    answer = {"id": request["id"], **ask(request["member"], request["timeout_ms"] / 1000, words_of(request))}
+    if request["of"] == "lock":
+        answer = on_lock(request)
+    else:
+        answer = ask(request["member"], request["timeout_ms"] / 1000, words_of(request))
+    answer = {"id": request["id"], **answer}
     if number == 100:
         print("it misbehaves now: " + conduct, file=sys.stderr, flush=True)
         if conduct == "garbage":

@@ -85,3 +85,34 @@ fn etcd_by_files_and_a_client_of_lines_holds_in_containers() {
     let Some(image) = Image::made("harness-test/etcd:installed", &[("etcd", &["etcd"])]) else { return };
     by_the_files(image.0, &["--system", "./compose.yaml"]);
 }
+
+/// Two of its leases held at once is what the literature says of its lock, and the token is what helps.
+#[test]
+fn a_lock_of_etcd_is_held_by_two_once_its_holder_was_stopped_and_one_minds_its_clock() {
+    if which("etcd").is_none() {
+        eprintln!("skipped: etcd is not installed");
+        return;
+    }
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder = tempfile::tempdir().expect("a folder");
+    let harness = |client: &str, arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).env("ETCD_LOCK", client);
+        command.output().expect("the harness starts")
+    };
+    assert_eq!(harness("", &["init", "etcd"]).status.code(), Some(0));
+    let system = ["run", "--system", "./etcd.toml", "--nodes", "3", "--promise", "linearizable"];
+    let load = ["--workload", "lock", "--keys", "2", "--rate", "100", "--concurrency", "8"];
+    let faults = ["--nemesis", "pause-holder", "--time-limit", "16s", "--seed", "7"];
+    let lock = |client: &str| harness(client, &[&system[..], &load, &faults].concat());
+    let accused = lock("");
+    assert_eq!(accused.status.code(), Some(1), "{}", text(&accused));
+    let results = json(folder.path(), "results.json");
+    for (name, verdict) in [("exclusion", "invalid"), ("guarded-store", "valid"), ("tokens", "valid")] {
+        assert_eq!(check(&results, name)["verdict"], verdict, "{name}: {}", text(&accused));
+    }
+    let certain = lock("certain");
+    assert!(matches!(certain.status.code(), Some(0 | 2)), "{}", text(&certain));
+    let results = json(folder.path(), "results.json");
+    assert_eq!(check(&results, "exclusion")["verdict"], "valid", "{}", text(&certain));
+}
