@@ -3,10 +3,10 @@
 //! A client that is a task of the bench can't be stopped by itself, so these are processes: our own
 //! executable under its hidden subcommand `app`, on this machine whatever the members run in. What they are
 //! told and answer is in [`harness_systems::application`]. Of a system that a file describes they are the
-//! user's own client, with everything that it starts; that speaks lines, of [`harness_systems::external`]. Each reaches the members through links of its own
-//! ([`network`]), which can be held, and writes to a [`store`] that sees its token. So an application can be
-//! stopped, killed and cut off from all members, and its clock can be shifted, by the same code on every
-//! cluster.
+//! user's own client, with everything that it starts; that speaks lines, of [`harness_systems::external`].
+//! Each reaches the members through links of its own ([`network`]), which can be held, and writes to a
+//! [`store`] that sees its token. So an application can be stopped, killed and cut off from all members, and
+//! its clock can be shifted, by the same code on every cluster.
 //!
 //! - [`process`]: one application; [`client`]: the load's client that drives it.
 //! - [`network`], [`store`]: what it speaks with, on a thread of their own, so that the load delays neither.

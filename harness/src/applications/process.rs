@@ -24,8 +24,8 @@ use crate::cluster::spawner::Spawner;
 /// Lines that wait to be taken. Whoever says more waits.
 const MOST_WAITING: usize = 16;
 
-/// The lines that an application says, hello aside, without their ends. One that is too long is cut, and is no
-/// answer then.
+/// The lines that an application says, hello aside, without their ends. One that is too long is cut, and is
+/// no answer then.
 pub type Answers = mpsc::Receiver<Vec<u8>>;
 
 /// What it holds, as it was told.

@@ -37,6 +37,9 @@ use workloads::{Claims, Op, Outcome, Refusal, STALE_TOKEN};
 pub const PROTOCOL: u32 = 1;
 /// The longest line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
+/// What a client can be asked to do.
+const FUNCTIONS: &str =
+    "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, store, release";
 /// Above this a number is not the same in every language.
 const LARGEST: i64 = 1 << 53;
 
@@ -112,9 +115,7 @@ pub fn functions(line: &[u8]) -> Result<Vec<Function>, String> {
     }
     let known = |name: &String| {
         Function::ALL.into_iter().find(|function| function.as_str() == name).ok_or_else(|| {
-            let known =
-                "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, store, release";
-            format!("it has a function {name:?} that nobody knows; those of lines are {known}")
+            format!("it has a function {name:?} that nobody knows; those of lines are {FUNCTIONS}")
         })
     };
     hello.functions.iter().map(known).collect()
