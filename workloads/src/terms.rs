@@ -1,7 +1,7 @@
 //! Terms, as a history tells of them: who held what, by which token, from when to when.
 //!
 //! A holder that never says until when it is certain is certain of the moment of its acquire alone. It holds
-//! for as long as it acts as if it did: to its last write, and that is one too which the store refused because
+//! for as long as it acts as if it did: to its last write. That is one too which the store refused because
 //! somebody with a larger token had come meanwhile.
 
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ pub struct Term<'a> {
     released: Option<u64>,
     /// How it began.
     pub acquired: &'a Op,
+    /// The write that shows that it lasted until then; none where the acquire said so.
+    pub shown: Option<&'a Op>,
 }
 
 impl Term<'_> {
@@ -75,7 +77,7 @@ pub fn by_key(history: &History) -> BTreeMap<u64, Held<'_>> {
             op.list.iter().flat_map(|list| list.iter().map(|number| number.unsigned_abs())).collect();
         match (op.kind, told.as_slice()) {
             (OpKind::Acquire { token: Some(token) }, &[_, since, until]) => {
-                let term = Term { token, since, until, released: None, acquired: op };
+                let term = Term { token, since, until, released: None, acquired: op, shown: None };
                 held.entry(op.key).or_default().terms.push(term);
             }
             (OpKind::Store { token, .. }, &[_, _, looked, until, stored]) => {
@@ -109,22 +111,27 @@ pub fn is_stale(op: &Op) -> bool {
 
 /// What is known of a term's end.
 #[derive(Clone, Copy, Default)]
-struct End {
-    /// Until when its holder was certain, by its writes.
-    until: u64,
+struct End<'a> {
+    /// Until when its holder was certain, by the write that says so.
+    until: Option<(u64, &'a Op)>,
     /// When it was asked to release.
     released: Option<u64>,
-    /// When a write of its was refused.
-    refused: Option<u64>,
+    /// When which write of its was refused.
+    refused: Option<(u64, &'a Op)>,
+}
+
+/// The later of two moments.
+fn later<'a>(one: Option<(u64, &'a Op)>, other: (u64, &'a Op)) -> Option<(u64, &'a Op)> {
+    one.filter(|one| one.0 >= other.0).or(Some(other))
 }
 
 /// A write tells of its term's certainty too. A release ends the term, whatever came of it.
 fn note_ends<'a>(history: &'a History, held: &mut BTreeMap<u64, Held<'a>>) {
     for (key, held) in held.iter_mut() {
-        let mut ends: BTreeMap<i64, End> = BTreeMap::new();
+        let mut ends: BTreeMap<i64, End<'a>> = BTreeMap::new();
         for write in &held.writes {
             let end = ends.entry(write.token).or_default();
-            end.until = write.until.max(end.until);
+            end.until = later(end.until, (write.until, write.op));
         }
         for op in history.ops().iter().filter(|op| op.key == *key) {
             match op.kind {
@@ -134,7 +141,7 @@ fn note_ends<'a>(history: &'a History, held: &mut BTreeMap<u64, Held<'a>>) {
                 }
                 OpKind::Store { token, .. } if is_stale(op) => {
                     let end = ends.entry(token).or_default();
-                    end.refused = end.refused.max(op.complete_ns);
+                    end.refused = later(end.refused, (op.complete_ns.unwrap_or_default(), op));
                 }
                 _ => {}
             }
@@ -142,8 +149,11 @@ fn note_ends<'a>(history: &'a History, held: &mut BTreeMap<u64, Held<'a>>) {
         for term in &mut held.terms {
             let Some(end) = ends.get(&term.token) else { continue };
             let says_nothing = term.until == term.since;
-            let acted = end.refused.filter(|_| says_nothing).unwrap_or_default();
-            term.until = term.until.max(end.until).max(acted);
+            for (until, op) in end.until.into_iter().chain(end.refused.filter(|_| says_nothing)) {
+                if until > term.until {
+                    (term.until, term.shown) = (until, Some(op));
+                }
+            }
             term.released = end.released;
         }
     }

@@ -106,7 +106,10 @@ fn overlap<'a>(key: u64, held: &Held<'a>) -> Option<Finding<'a>> {
                 term.token,
                 seconds(term.since)
             );
-            return Some((sentence, vec![before.acquired, term.acquired]));
+            let mut ops = vec![before.acquired, term.acquired];
+            ops.extend(before.shown.into_iter().chain(term.shown));
+            ops.sort_by_key(|op| op.call);
+            return Some((sentence, ops));
         }
         if last.is_none_or(|before| before.end() < term.end()) {
             last = Some(term);
