@@ -267,7 +267,7 @@ mod tests {
     fn a_schedule_of_an_older_build_is_read() {
         let old = r#"{"seed":1,"nemeses":["kill-one"],"interval_ms":4000,"hold_ms":2000,
             "faults":[{"id":"F1","kind":"kill-one","start_ms":2000,"hold_ms":2000,"draw":5}]}"#;
-        let schedule: Schedule = serde_json::from_str(old).expect("read");
+        let schedule: runs::schedule::Schedule = serde_json::from_str(old).expect("read");
         assert!(!schedule.overlap);
         assert_eq!(schedule.faults[0].turn, 0);
     }

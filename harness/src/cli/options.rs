@@ -35,8 +35,9 @@ impl RunOptions {
 
     fn meant(args: &RunArgs, workload: Kind, command: Option<Vec<String>>) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
-        let nemeses = nemesis::catalogue::parse_list(&args.nemesis).map_err(Failure::Usage)?;
         let system = system(&args.system, nodes(args.nodes.unwrap_or(USUAL_NODES))?)?;
+        let nemeses = nemesis::catalogue::parse_list(&args.nemesis, &system.nemeses());
+        let nemeses = nemeses.map_err(Failure::Usage)?;
         let own = system.members().and_then(|members| u32::try_from(members).ok());
         let nodes = nodes(args.nodes.or(own).unwrap_or(USUAL_NODES))?;
         let usual = system.traits();

@@ -28,6 +28,7 @@ use std::pin::Pin;
 pub use harness_core::cut::{Cut, Severing};
 use harness_core::fault::Server;
 pub use harness_systems::PortState;
+use harness_systems::{Order, Ran};
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::results::Reach;
@@ -215,6 +216,9 @@ pub trait Cluster: Send + Sync {
 
     /// Lets a member read its own wall clock.
     fn read_clock(&self, member: MemberId) -> Async<'_, ClockReading>;
+
+    /// Runs a command of a fault of the user's own for a member.
+    fn deed(&self, member: MemberId, order: Order) -> Async<'_, Ran>;
 
     /// Asks a member's client port whether it is well.
     fn ask(&self, member: MemberId) -> Async<'_, PortState>;

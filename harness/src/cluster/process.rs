@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use harness_core::fault::Server;
-use harness_systems::{Addresses, Dialling, Installation, Site, Whereabouts};
+use harness_systems::{Addresses, Dialling, Installation, Order, Ran, Site, Whereabouts};
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
@@ -248,7 +248,9 @@ impl ProcessCluster {
     }
 
     fn whereabouts(&self, id: MemberId) -> Whereabouts {
-        Whereabouts::of(id, self.ports.client(id))
+        let folder = self.members.get(&id).map(|member| member.place().folder.join("data"));
+        let data = folder.and_then(|data| std::path::absolute(data).ok());
+        Whereabouts { data, ..Whereabouts::of(id, self.ports.client(id)) }
     }
 
     /// Has those that don't tell what they are be asked, for as long as the cluster lives.
@@ -284,7 +286,8 @@ impl Cluster for ProcessCluster {
     fn can(&self, class: Mechanism) -> Result<(), String> {
         match class {
             Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
-            Mechanism::Application => Ok(()),
+            // A file that describes some says what is run, and that it can be was looked at.
+            Mechanism::Application | Mechanism::Own => Ok(()),
             Mechanism::Clock if self.settings.system.traits().is_a_group => Err(
                 "a member of this system may be several processes, and a clock is shifted in one: run it in \
                  containers"
@@ -435,6 +438,10 @@ impl Cluster for ProcessCluster {
             let pid = self.member(member)?.pid().ok_or_else(|| anyhow!("n{} does not run", member.0))?;
             self.clocks.read(pid).await
         })
+    }
+
+    fn deed(&self, member: MemberId, order: Order) -> Async<'_, Ran> {
+        Box::pin(async move { Ok(self.settings.system.deed(order, &self.whereabouts(member)).await?) })
     }
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {

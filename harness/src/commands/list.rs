@@ -114,6 +114,9 @@ fn faults() -> Vec<Row> {
             "the wall clock of an application that holds is shifted; process, docker: x86-64 and the right \
              to ptrace"
         }
+        Mechanism::Own => {
+            "commands of your own are run for members, by the file that describes the system; process, docker"
+        }
         Mechanism::Clock => {
             "the wall clock of one process is shifted, again after a restart; monotonic time and waits are \
              not; process, docker: x86-64 and the right to ptrace"

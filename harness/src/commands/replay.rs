@@ -17,7 +17,7 @@ use super::run::{Order, make, told};
 use crate::cli::{Cli, Command, ReplayArgs, RunArgs};
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
-use crate::nemesis::Schedule;
+use crate::nemesis::catalogue;
 use crate::progress::Progress;
 use crate::run::describe::{AS_A_RUN, HISTORY_FORMAT};
 use crate::store::RunFolder;
@@ -61,7 +61,7 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
         )));
     }
     stranger::is_plain(&run, &args.path)?;
-    let schedule: Schedule = RunFolder::read_json(&folder.schedule()).map_err(unreadable)?;
+    let schedule: runs::schedule::Schedule = RunFolder::read_json(&folder.schedule()).map_err(unreadable)?;
     let mut flags = flags_of(&run, &args.path)?;
     stranger::chosen_here(&mut flags, args, &args.path)?;
     if let Some(cluster) = &args.cluster {
@@ -74,6 +74,9 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     flags.name = Some(run.name.clone());
     let mut options = RunOptions::from_args(&flags)?;
     stranger::agrees(&run, &options, &args.path)?;
+    let schedule = catalogue::known(schedule, &options.system.nemeses())
+        .map_err(|why| Failure::usage(format!("{name}: {}", stranger::harmless(&why))))?;
+    stranger::same_faults(&run, &schedule, &args.path)?;
     stranger::fits(&schedule, &options, &args.path)?;
     options.repeat = command(args);
     Ok(Order { options, schedule, repeats: Some(name.to_string()) })

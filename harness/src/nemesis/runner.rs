@@ -17,6 +17,7 @@ use runs::member::MemberId;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use super::journal::Journal;
+use super::own::Fault;
 use super::proof;
 use crate::applications::Applications;
 use crate::clock::{RunClock, RunNs, milliseconds};
@@ -84,7 +85,7 @@ pub struct Runner {
 impl Runner {
     /// Nothing is being carried out.
     pub fn new(tools: Tools) -> Self {
-        let work = Work { tools, before: Arc::default() };
+        let work = Work { tools, before: Arc::default(), not_there: Arc::default() };
         Self { work, tasks: JoinSet::new(), lanes: HashMap::new(), watches: HashMap::new() }
     }
 
@@ -142,11 +143,23 @@ struct Work {
     tools: Tools,
     /// What had passed the cuts in force when they came.
     before: Arc<Mutex<BTreeMap<String, Traffic>>>,
+    /// What was seen of the faults of the user's own before they came.
+    not_there: Arc<Mutex<BTreeMap<String, Proof>>>,
 }
 
 impl Work {
     fn before(&self) -> MutexGuard<'_, BTreeMap<String, Traffic>> {
         self.before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A fault of the user's own, if the action is one.
+    fn own<'a>(&'a self, action: &'a Action, id: &'a str) -> Option<Fault<'a>> {
+        let Action::Own { own, members } = action else { return None };
+        Some(Fault { cluster: &self.tools.cluster, own: *own, members, id })
+    }
+
+    fn not_there(&self) -> MutexGuard<'_, BTreeMap<String, Proof>> {
+        self.not_there.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn inject(self, order: Injection) -> anyhow::Result<Answer> {
@@ -161,6 +174,14 @@ impl Work {
             let done = self.tools.applications()?.harm(holder, *harm, write).await?;
             return Ok(if done { Answer::Injected(clock.now()) } else { Answer::Stale });
         }
+        if let Some(own) = self.own(&action, &fault) {
+            let proof = own.is_not_there().await;
+            self.not_there().insert(fault.clone(), proof);
+            // That took a moment, in which somebody else may have begun to lead.
+            if cluster.events().leader() != aimed_by {
+                return Ok(Answer::Stale);
+            }
+        }
         self.tools.write(asked.at(clock.now()))?;
         let mut before = Traffic::default();
         match &action {
@@ -169,6 +190,9 @@ impl Work {
             Action::Replace { members, .. } => cluster.retire(members).await?,
             Action::Pause { members } => cluster.pause(members).await?,
             Action::Clock { members, offset_ns } => cluster.shift_clock(members, *offset_ns).await?,
+            Action::Own { own, members } => {
+                Fault { cluster, own: *own, members, id: &fault }.inflict().await?;
+            }
             // Done before.
             Action::Application { .. } => {}
         }
@@ -185,6 +209,12 @@ impl Work {
         if let Action::Application { holder, harm } = &look.action {
             let applications = self.tools.applications()?;
             let proof = proof::application_is_harmed(applications, holder, *harm).await;
+            return Ok(Answer::Looked(look.version, proof));
+        }
+        if let Some(own) = self.own(&look.action, &look.fault) {
+            let before = self.not_there().get(&look.fault).cloned();
+            let bites = own.bites(&look.in_force).await;
+            let proof = before.map_or(bites.clone(), |before| before.and(bites));
             return Ok(Answer::Looked(look.version, proof));
         }
         let proof = proof::bites(&*self.tools.cluster, &look.action, &before, &look.in_force).await?;
@@ -211,6 +241,10 @@ impl Work {
                 let crossed = self.tools.applications()?.undo(holder, *harm).await?;
                 seen = crossed.map(proof::at_the_end_of_a_cut_application);
             }
+            Action::Own { own, members } => {
+                self.not_there().remove(&fault);
+                seen = Fault { cluster, own: *own, members, id: &fault }.undo().await?;
+            }
             Action::Clock { members, .. } => {
                 cluster.shift_clock(members, 0).await?;
                 seen = self.tools.gaps(members, injected).map(|words| Proof::new(true, words));
@@ -224,6 +258,11 @@ impl Work {
         let mut proof = proof::is_gone(&*self.tools.cluster, &look.action, &look.in_force).await?;
         if let Action::Application { holder, harm } = &look.action {
             proof = proof.and(proof::application_is_well(self.tools.applications()?, holder, *harm).await);
+        }
+        if let Some(own) = self.own(&look.action, &look.fault)
+            && let Some(gone) = own.is_gone(&look.in_force).await
+        {
+            proof = proof.and(gone);
         }
         Ok(Answer::Looked(look.version, proof))
     }

@@ -108,6 +108,7 @@ impl Runner {
             }
             Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
             Action::Application { .. } => anyhow::bail!("applications are processes"),
+            Action::Own { .. } => anyhow::bail!("commands find no member of a virtual world"),
             Action::Pause { members } => members.iter().for_each(|member| world.pause(server(*member))),
             Action::Clock { members, offset_ns } => {
                 members.iter().for_each(|member| world.shift_clock(server(*member), offset_ns / 1_000_000));
@@ -127,6 +128,7 @@ impl Runner {
             Action::Kill { members } => members.iter().for_each(|member| world.start(server(*member))),
             Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
             Action::Application { .. } => anyhow::bail!("applications are processes"),
+            Action::Own { .. } => anyhow::bail!("commands find no member of a virtual world"),
             Action::Pause { members } => members.iter().for_each(|member| world.resume(server(*member))),
             Action::Clock { members, .. } => {
                 members.iter().for_each(|member| world.shift_clock(server(*member), 0));

@@ -51,7 +51,9 @@ pub(super) fn bites(
         Action::Kill { members } | Action::Replace { members, .. } => are(world, members, Process::Gone),
         Action::Pause { members } => are(world, members, Process::Paused),
         Action::Clock { members: whose, .. } => clocks(world, whose, in_force, members),
-        Action::Application { .. } => Proof::new(false, "applications are processes".to_owned()),
+        Action::Application { .. } | Action::Own { .. } => {
+            Proof::new(false, "it is of processes alone".to_owned())
+        }
     };
     if seen.detail.matrix.is_none() {
         seen.detail.matrix = Some(in_force.matrix(members));
@@ -84,7 +86,9 @@ pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, memb
                 running(world, &there)
             }
             Action::Clock { members: whose, .. } => clocks(world, whose, rest, members),
-            Action::Application { .. } => Proof::new(false, "applications are processes".to_owned()),
+            Action::Application { .. } | Action::Own { .. } => {
+                Proof::new(false, "it is of processes alone".to_owned())
+            }
         };
         part.and(Proof::new(true, format!("{} still in force", rest.names().join(" "))))
     };

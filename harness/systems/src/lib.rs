@@ -12,6 +12,7 @@
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
 //! - [`external`]: a system of the user's own, which a file describes.
 //! - [`application`]: what clients that are processes of their own are told, and answer.
+//! - [`own`]: commands of faults of the user's own.
 //! - [`mutant`]: bugs of clients, to see that a judge notices.
 //!
 //! What it must never know: how members are broken, how a load is paced, what a history means, and where the
@@ -24,6 +25,7 @@ pub mod etcd;
 pub mod external;
 pub mod look;
 pub mod mutant;
+pub mod own;
 pub mod program;
 pub mod service;
 pub mod system;
@@ -33,6 +35,7 @@ use std::pin::Pin;
 
 pub use client::{Client, ClientSettings, Connected};
 pub use look::{Inside, Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
+pub use own::{Deed, Order};
 pub use service::{Auxiliaries, Auxiliary, Condition, Dependency, HealthCheck, Service, Volume};
 pub use system::{
     Addresses, Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Site, System, Traits,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, io};
 
 use runs::member::MemberId;
@@ -18,6 +20,8 @@ pub struct Whereabouts {
     pub client: SocketAddr,
     /// Where questions go that ask at other ports, by the member's own number of the port.
     pub others: BTreeMap<u16, SocketAddr>,
+    /// The folder of its data, where that is on this machine.
+    pub data: Option<PathBuf>,
     /// What runs a command beside it, where that is not this machine.
     pub inside: Option<Arc<dyn Inside>>,
 }
@@ -26,23 +30,65 @@ impl Whereabouts {
     /// A member of which nothing but the client port is known.
     #[must_use]
     pub fn of(id: MemberId, client: SocketAddr) -> Self {
-        Self { id, client, others: BTreeMap::new(), inside: None }
+        Self { id, client, others: BTreeMap::new(), data: None, inside: None }
     }
 }
 
 /// Runs commands where a member is.
 pub trait Inside: Send + Sync {
-    /// Runs one to its end. Whoever gives it up leaves it running.
-    fn run(&self, member: MemberId, words: Vec<String>) -> Async<'static, io::Result<Ran>>;
+    /// Runs one to its end, which is to come within this time. Whoever gives it up leaves it running.
+    fn run(&self, member: MemberId, words: Vec<String>, within: Duration) -> Async<'static, io::Result<Ran>>;
 }
 
 /// How a command ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// With the exit status 0.
-    pub success: bool,
+    /// Its exit status; none where a signal ended it.
+    pub status: Option<i64>,
     /// What it wrote to its standard output.
     pub output: Vec<u8>,
+    /// What it wrote to its standard error.
+    pub errors: Vec<u8>,
+}
+
+/// What shells and container runtimes say of a program that can't be run, or is not there.
+const NOT_RUN: [i64; 2] = [126, 127];
+/// So much of a command's words is shown: the last of them say what was wrong.
+const SHOWN: usize = 2_000;
+
+impl Ran {
+    /// Whether its exit status is 0.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.status == Some(0)
+    }
+
+    /// The same, unless it says that the program could not be run: then nothing was asked, and what was
+    /// written says why.
+    ///
+    /// # Errors
+    /// That it was not run.
+    pub fn if_it_was_run(self) -> io::Result<Self> {
+        match self.status {
+            Some(status) if NOT_RUN.contains(&status) => {
+                Err(io::Error::other(format!("it can't be run (exit status {status}): {}", self.words())))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// What it wrote, its errors last, for people: the end of it where it is long.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let texts =
+            [&self.output, &self.errors].map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+        let said: Vec<String> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        let said = said.join("\n");
+        match said.char_indices().rev().nth(SHOWN) {
+            Some((at, _)) => format!("... {}", &said[at..]),
+            None => said,
+        }
+    }
 }
 
 /// Whom a member follows, by its own word.

@@ -1,16 +1,16 @@
 //! A system under test, and the same as it was found on this machine.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
 use checker::history::Function;
 use harness_core::cut::Pair;
-use harness_core::fault::Server;
+use harness_core::fault::{Nemesis, Server};
 use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::{Promised, SystemInfo};
@@ -20,7 +20,8 @@ use workloads::{Applications, Kind};
 use crate::Async;
 use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
-use crate::look::{Look, PortState, Whereabouts};
+use crate::look::{Look, PortState, Ran, Whereabouts};
+use crate::own::Order;
 use crate::service::{Auxiliaries, Service};
 
 /// How members find each other.
@@ -162,6 +163,17 @@ pub trait System: fmt::Debug + Send + Sync {
     fn who(&self, member: SocketAddr) -> Async<'static, Option<(Server, String)>> {
         let _ = member;
         Box::pin(async { None })
+    }
+
+    /// The nemeses of the user's own that its file describes.
+    fn nemeses(&self) -> Vec<Nemesis> {
+        Vec::new()
+    }
+
+    /// Runs a command of one of them for a member, to its end or for as long as one may take.
+    fn deed(&self, order: Order, member: &Whereabouts) -> Async<'static, io::Result<Ran>> {
+        let _ = (order, member);
+        Box::pin(async { Err(io::Error::other("no file describes faults of this system")) })
     }
 
     /// A client.

@@ -23,11 +23,13 @@ pub enum Mechanism {
     Application,
     /// Shifting the wall clock of an application.
     ApplicationClock,
+    /// Commands of the user's own, which a system's file names.
+    Own,
 }
 
 impl Mechanism {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Partition,
         Self::Reject,
         Self::Kill,
@@ -36,6 +38,7 @@ impl Mechanism {
         Self::Replace,
         Self::Application,
         Self::ApplicationClock,
+        Self::Own,
     ];
 
     /// The word for it.
@@ -49,6 +52,7 @@ impl Mechanism {
             Self::Replace => "replace",
             Self::Application => "application",
             Self::ApplicationClock => "application-clock",
+            Self::Own => "own",
         }
     }
 
@@ -65,5 +69,11 @@ impl Mechanism {
     /// Whether a fault that acts so leaves its targets without clients.
     pub const fn takes_away(self) -> bool {
         matches!(self, Self::Kill | Self::Replace | Self::Pause)
+    }
+
+    /// Whether a fault that acts so may leave its targets without clients: nobody knows what one of the
+    /// user's own does.
+    pub const fn may_take_away(self) -> bool {
+        self.takes_away() || matches!(self, Self::Own)
     }
 }

@@ -43,6 +43,22 @@ pub struct PlannedFault<K = String> {
     pub turn: u64,
 }
 
+impl<K> Schedule<K> {
+    /// The same with every kind as something else.
+    ///
+    /// # Errors
+    /// What is said of the first kind that can't be.
+    pub fn try_map<L, E>(self, mut kind: impl FnMut(K) -> Result<L, E>) -> Result<Schedule<L>, E> {
+        let Self { seed, nemeses, interval_ms, hold_ms, overlap, faults } = self;
+        let nemeses = nemeses.into_iter().map(&mut kind).collect::<Result<_, E>>()?;
+        let mut mapped = Vec::with_capacity(faults.len());
+        for PlannedFault { id, kind: of, start_ms, hold_ms, draw, turn } in faults {
+            mapped.push(PlannedFault { id, kind: kind(of)?, start_ms, hold_ms, draw, turn });
+        }
+        Ok(Schedule { seed, nemeses, interval_ms, hold_ms, overlap, faults: mapped })
+    }
+}
+
 impl<K: Clone + Ord> Schedule<K> {
     /// The kinds of its faults, and those that were asked for and found no room.
     pub fn kinds(&self) -> Vec<K> {

@@ -3,6 +3,7 @@
 use runs::member::MemberId;
 
 use super::application::{Harm, Holder};
+use super::own::Own;
 use super::server::Server;
 use crate::cut::Cut;
 
@@ -41,5 +42,12 @@ pub enum Action {
         holder: Holder,
         /// What.
         harm: Harm,
+    },
+    /// Run what a system's file says.
+    Own {
+        /// The kind of fault that the commands are of.
+        own: Own,
+        /// Whom it is aimed at.
+        members: Vec<MemberId>,
     },
 }

@@ -98,6 +98,11 @@ impl InForce {
         self.members_of(is_away)
     }
 
+    /// The members at which faults of the user's own are aimed: nobody knows what those do to them.
+    pub fn owned(&self) -> Vec<MemberId> {
+        self.members_of(|action| matches!(action, Action::Own { .. }))
+    }
+
     fn members_of(&self, of: impl Fn(&Action) -> bool) -> Vec<MemberId> {
         let mut members: Vec<MemberId> = self
             .faults
@@ -107,7 +112,8 @@ impl InForce {
                 Action::Kill { members }
                 | Action::Replace { members, .. }
                 | Action::Pause { members }
-                | Action::Clock { members, .. } => members.clone(),
+                | Action::Clock { members, .. }
+                | Action::Own { members, .. } => members.clone(),
                 Action::Cut(_) | Action::Application { .. } => Vec::new(),
             })
             .collect();
@@ -134,14 +140,16 @@ impl InForce {
         self.faults.values().filter_map(offset).next_back().unwrap_or(0)
     }
 
-    /// The members that can be served under all of it; empty when no quorum of the voters remains.
+    /// The members that can be served under all of it, whatever a fault of the user's own does to its
+    /// targets; empty when no quorum of the voters remains.
     pub fn majority_side(
         &self,
         members: &[MemberId],
         voters: &[MemberId],
         leader: Option<MemberId>,
     ) -> Vec<MemberId> {
-        topology::majority_side(members, voters, &self.absent(), leader, &|pair| self.severs(pair))
+        let away = [self.absent(), self.owned()].concat();
+        topology::majority_side(members, voters, &away, leader, &|pair| self.severs(pair))
     }
 
     /// Whether a member, if it leads, must give up: it is gone, or no quorum of the voters is around it.

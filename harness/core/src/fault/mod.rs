@@ -5,15 +5,18 @@
 //! aim decides at the moment of injection whom it hits ([`scene`]), and makes of a shape of [`topology`] an
 //! [`action`] that a cluster carries out. Several faults may act at once: [`in_force`] is what follows from
 //! all of them together. The swarm of `harness sim` draws from the same catalogue, and what only a virtual
-//! world can do beside it ([`SwarmFault`]).
+//! world can do beside it ([`SwarmFault`]). Beside the catalogue there are the faults of the user's own
+//! ([`own`]), which a system's file describes.
 
 pub mod action;
 pub mod application;
 pub mod in_force;
+pub mod own;
 pub mod scene;
 pub mod topology;
 
 mod lose_unsynced;
+mod own_aim;
 mod server;
 mod swarm;
 
@@ -24,10 +27,11 @@ use std::hash::{Hash, Hasher};
 use runs::kinds::FaultKind;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use in_force::InForce;
 pub use lose_unsynced::LoseUnsynced;
+use own::Own;
 use scene::{Draw, Resolved, Scene};
 pub use server::Server;
 pub use swarm::SwarmFault;
@@ -55,7 +59,7 @@ macro_rules! faults {
 
         impl Nemesis {
             $(#[doc = concat!("See `fault/", stringify!($file), ".rs`.")]
-            pub const $name: Self = Self(&$file::FAULT);)*
+            pub const $name: Self = Self(Kind::BuiltIn(&$file::FAULT));)*
 
             /// Every nemesis, in the order of `list`.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
@@ -87,7 +91,21 @@ faults! {
 
 /// A kind of fault, as nemeses are named. "None" is the empty list of these.
 #[derive(Clone, Copy)]
-pub struct Nemesis(&'static Fault);
+pub struct Nemesis(Kind);
+
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Of the catalogue.
+    BuiltIn(&'static Fault),
+    /// Of the user's own.
+    Own(Own),
+}
+
+impl From<Own> for Nemesis {
+    fn from(own: Own) -> Self {
+        Self(Kind::Own(own))
+    }
+}
 
 impl Nemesis {
     /// The name of doing nothing.
@@ -96,13 +114,19 @@ impl Nemesis {
     /// Its name on the command line and in every file.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.0.name
+        match self.0 {
+            Kind::BuiltIn(fault) => fault.name,
+            Kind::Own(own) => own.name(),
+        }
     }
 
     /// What it does, in a line.
     #[must_use]
     pub fn about(self) -> &'static str {
-        self.0.about
+        match self.0 {
+            Kind::BuiltIn(fault) => fault.about,
+            Kind::Own(own) => own.about(),
+        }
     }
 
     /// What a run's folder says of it.
@@ -114,13 +138,19 @@ impl Nemesis {
     /// The smallest ensemble on which it means anything, and why.
     #[must_use]
     pub fn fewest_nodes(self) -> (u32, &'static str) {
-        self.0.fewest_nodes
+        match self.0 {
+            Kind::BuiltIn(fault) => fault.fewest_nodes,
+            Kind::Own(own) => own.fewest_nodes(),
+        }
     }
 
     /// What the cluster must be able to do for it.
     #[must_use]
     pub fn needs(self) -> Mechanism {
-        self.0.mechanism
+        match self.0 {
+            Kind::BuiltIn(fault) => fault.mechanism,
+            Kind::Own(_) => Mechanism::Own,
+        }
     }
 
     /// Whether it hits an application, and no member.
@@ -154,31 +184,39 @@ impl Nemesis {
     /// Whether what was not synced is lost with it, unless somebody says otherwise.
     #[must_use]
     pub fn loses_unsynced(self) -> bool {
-        self.0.loses_unsynced
+        match self.0 {
+            Kind::BuiltIn(fault) => fault.loses_unsynced,
+            Kind::Own(_) => false,
+        }
     }
 
     /// Decides whom a fault of this kind hits. `draw` decides what is left to chance, `turn` counts the
     /// faults of this kind. None when nobody fits: it needs a leader and there is none, or nobody is left.
     #[must_use]
     pub fn resolve(self, draw: u64, turn: u64, scene: &Scene<'_>) -> Option<Resolved> {
-        (self.0.aim)(&mut Draw::of(draw, turn, scene)?)
+        let mut draw = Draw::of(draw, turn, scene, self.needs())?;
+        match self.0 {
+            Kind::BuiltIn(fault) => (fault.aim)(&mut draw),
+            Kind::Own(own) => own_aim::aim(own, &mut draw),
+        }
     }
 
-    /// Every name that stands on the command line, and none.
+    /// Every name of the catalogue, and none.
     #[must_use]
     pub fn names() -> Vec<&'static str> {
         std::iter::once(Self::NONE).chain(Self::ALL.iter().map(|nemesis| nemesis.name())).collect()
     }
 
-    /// The nemesis of that name.
+    /// The nemesis of that name in the catalogue.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|nemesis| nemesis.name() == name)
     }
 
-    /// Its place in the list.
-    fn place(self) -> Option<usize> {
-        Self::ALL.iter().position(|other| *other == self)
+    /// Its place in the list, which those of the user's own are behind, by their names.
+    fn place(self) -> (usize, &'static str) {
+        let place = Self::ALL.iter().position(|other| *other == self);
+        (place.unwrap_or(Self::ALL.len()), self.name())
     }
 }
 
@@ -217,15 +255,5 @@ impl Ord for Nemesis {
 impl Serialize for Nemesis {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for Nemesis {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        Self::from_name(&name).ok_or_else(|| {
-            let known = Self::names().join(", ");
-            serde::de::Error::custom(format!("there is no nemesis {name}; there are {known}"))
-        })
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::action::Action;
@@ -77,12 +78,16 @@ pub(super) struct Draw<'a> {
 }
 
 impl<'a> Draw<'a> {
-    /// None when other faults hold everybody.
-    pub(super) fn of(draw: u64, turn: u64, scene: &'a Scene<'a>) -> Option<Self> {
+    /// None when other faults hold everybody. What ends or stops a process spares those that a fault of the
+    /// user's own is aimed at: its commands could no longer be run beside them.
+    pub(super) fn of(draw: u64, turn: u64, scene: &'a Scene<'a>, mechanism: Mechanism) -> Option<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(draw);
-        let absent = scene.in_force.absent();
+        let mut held = scene.in_force.absent();
+        if mechanism.takes_away() {
+            held.extend(scene.in_force.owned());
+        }
         let there: Vec<MemberId> =
-            scene.members.iter().copied().filter(|member| !absent.contains(member)).collect();
+            scene.members.iter().copied().filter(|member| !held.contains(member)).collect();
         let any = there.choose(&mut rng).copied()?;
         let leader = scene.leader.filter(|leader| there.contains(leader));
         let holder = scene.holder.filter(|holder| !scene.in_force.hits_application(holder.application));

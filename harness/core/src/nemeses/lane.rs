@@ -420,7 +420,8 @@ fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: Vec<String>)
         | Action::Kill { .. }
         | Action::Replace { .. }
         | Action::Pause { .. }
-        | Action::Application { .. } => None,
+        | Action::Application { .. }
+        | Action::Own { .. } => None,
     };
     let holder = match &resolved.action {
         Action::Application { holder, .. } => {

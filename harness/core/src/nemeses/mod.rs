@@ -123,7 +123,12 @@ impl Common {
             Action::Application { harm: Harm::Kill, .. } => {
                 Some("another application took its place".to_owned())
             }
-            Action::Cut(_) | Action::Pause { .. } | Action::Clock { .. } | Action::Application { .. } => None,
+            Action::Own { own, .. } if !own.lasts() => Some("nothing to be undone".to_owned()),
+            Action::Cut(_)
+            | Action::Pause { .. }
+            | Action::Clock { .. }
+            | Action::Application { .. }
+            | Action::Own { .. } => None,
         }
     }
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use goldenscript::{Command, Runner};
 use harness_core::fault::Nemesis;
+use harness_core::fault::own::{Own, Whom};
 use harness_core::schedule::PlannedFault;
 
 /// A millisecond in nanoseconds.
@@ -35,11 +36,21 @@ fn moment(command: &Command) -> Result<u64, Box<dyn Error>> {
     Ok(at * MS)
 }
 
+/// The nemesis of that name: of the catalogue, or one of the user's own that lasts (`own-leader`) or is done
+/// with when it was done (`once-all`), by whom it is aimed at.
+fn nemesis(name: &str) -> Option<Nemesis> {
+    let own = |prefix: &str, lasts: bool| {
+        let whom = Whom::named(name.strip_prefix(prefix)?)?;
+        Some(Nemesis::from(Own::new(name, String::new(), whom, lasts)))
+    };
+    Nemesis::from_name(name).or_else(|| own("own-", true)).or_else(|| own("once-", false))
+}
+
 /// The fault that `fault KIND at=MS [hold=MS]` plans, behind so many others.
 fn planned(command: &Command, others: usize) -> Result<PlannedFault, Box<dyn Error>> {
     let mut words = command.consume_args();
     let name = words.next_pos().ok_or("which fault?")?.to_owned();
-    let kind = Nemesis::ALL.iter().copied().find(|kind| kind.name() == name).ok_or("no such fault")?;
+    let kind = nemesis(&name).ok_or("no such fault")?;
     let start_ms = words.take_key("at").ok_or("when?")?.parse()?;
     let hold_ms = words.take_key("hold").unwrap_or("2000").parse()?;
     words.reject_next()?;

@@ -180,6 +180,7 @@ fn action(action: &Action, verb: &str) -> String {
         Action::Replace { members, .. } => ("replace", members),
         Action::Pause { members } => ("pause", members),
         Action::Clock { members, .. } => ("clock", members),
+        Action::Own { own, members } => (own.name(), members),
         Action::Application { holder, harm } => {
             return format!("{verb} {harm:?} of application {}", holder.application);
         }

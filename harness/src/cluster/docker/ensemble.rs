@@ -221,6 +221,7 @@ impl DockerCluster {
             id,
             client: self.client_address(id),
             others: self.questions.iter().filter_map(other).collect(),
+            data: None,
             inside: Some(inside),
         }
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
+use harness_systems::{Order, Ran};
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
@@ -156,7 +157,7 @@ impl Cluster for DockerCluster {
     fn can(&self, class: Mechanism) -> Result<(), String> {
         match class {
             Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
-            Mechanism::Application => Ok(()),
+            Mechanism::Application | Mechanism::Own => Ok(()),
             Mechanism::Clock => self.clocks.clone(),
             // Applications are processes of this machine, whatever the engine can do.
             Mechanism::ApplicationClock => {
@@ -249,6 +250,10 @@ impl Cluster for DockerCluster {
             let reading = self.agent(member)?.read_clock().await?;
             Ok(ClockReading { offset_ns: reading.offset_ns, error_ns: reading.error_ns })
         })
+    }
+
+    fn deed(&self, member: MemberId, order: Order) -> Async<'_, Ran> {
+        Box::pin(async move { Ok(self.settings.system.deed(order, &self.whereabouts(member)).await?) })
     }
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {

@@ -17,8 +17,6 @@ use runs::member::MemberId;
 
 use super::engine::{Cause, Engine, EngineError};
 
-/// How long a command may take, and the engine for it.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// No output that is of use is longer.
 const MOST_BYTES: usize = 1 << 16;
 
@@ -41,19 +39,25 @@ impl Insider {
 }
 
 impl Inside for Insider {
-    fn run(&self, member: MemberId, words: Vec<String>) -> Async<'static, io::Result<Ran>> {
+    fn run(&self, member: MemberId, words: Vec<String>, within: Duration) -> Async<'static, io::Result<Ran>> {
         let container = self.containers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned();
         let engine = self.engine.clone();
         Box::pin(async move {
             let container = container.ok_or_else(|| io::Error::other("it was never started"))?;
-            run(&engine, container, words).await.map_err(|error| as_io(&error))
+            let ran = run(&engine, container, words, within).await.map_err(|error| as_io(&error))?;
+            ran.if_it_was_run()
         })
     }
 }
 
-async fn run(engine: &Engine, container: String, words: Vec<String>) -> Result<Ran, EngineError> {
+async fn run(
+    engine: &Engine,
+    container: String,
+    words: Vec<String>,
+    within: Duration,
+) -> Result<Ran, EngineError> {
     engine
-        .call("running a command in a container", PATIENCE, |docker| async move {
+        .call("running a command in a container", within, |docker| async move {
             let config = ExecConfig {
                 attach_stdout: Some(true),
                 attach_stderr: Some(true),
@@ -61,29 +65,24 @@ async fn run(engine: &Engine, container: String, words: Vec<String>) -> Result<R
                 ..ExecConfig::default()
             };
             let id = docker.create_exec(&container, config).await?.id;
-            let mut output = Vec::new();
+            let (mut output, mut errors) = (Vec::new(), Vec::new());
             if let StartExecResults::Attached { output: mut pieces, .. } =
                 docker.start_exec(&id, None).await?
             {
                 while let Some(piece) = pieces.next().await {
-                    if let LogOutput::StdOut { message } = piece?
-                        && output.len() < MOST_BYTES
-                    {
-                        output.extend_from_slice(&message);
+                    let (to, message) = match piece? {
+                        LogOutput::StdOut { message } => (&mut output, message),
+                        LogOutput::StdErr { message } => (&mut errors, message),
+                        LogOutput::StdIn { .. } | LogOutput::Console { .. } => continue,
+                    };
+                    if to.len() < MOST_BYTES {
+                        to.extend_from_slice(&message);
                     }
                 }
             }
-            Ok((docker.inspect_exec(&id).await?.exit_code, output))
+            Ok(Ran { status: docker.inspect_exec(&id).await?.exit_code, output, errors })
         })
         .await
-        .and_then(|(status, output)| match status {
-            // The runtime's own word: the command was not run, and what is printed says why.
-            Some(126 | 127) => Err(EngineError {
-                what: "running a command in a container".to_owned(),
-                cause: Cause::Unfitting(String::from_utf8_lossy(&output).trim().to_owned()),
-            }),
-            status => Ok(Ran { success: status == Some(0), output }),
-        })
 }
 
 /// A container that does not run refuses, as a port without a process does.

@@ -11,13 +11,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use runs::cluster_kind::ClusterKind;
+use runs::mechanism::Mechanism;
 use runs::results::RunInfo;
 
 use crate::cli::{ReplayArgs, RunArgs};
 use crate::clock::whole_milliseconds;
 use crate::config::RunOptions;
 use crate::exit::Failure;
-use crate::nemesis::Schedule;
+use crate::nemesis::{Nemesis, Schedule};
 use crate::run::describe::{AS_A_RUN, REPEATS};
 use crate::text::typed;
 
@@ -120,6 +121,23 @@ pub(super) fn agrees(run: &RunInfo, options: &RunOptions, folder: &Path) -> Resu
              was edited, or made by a build with other defaults: write the `harness run` that you mean \
              instead",
             folder.display()
+        ))),
+    }
+}
+
+/// Whether the faults of the user's own are what they were. Their commands are in the system's file and are
+/// taken from there alone; the folder says what they were.
+pub(super) fn same_faults(run: &RunInfo, schedule: &Schedule, folder: &Path) -> Result<(), Failure> {
+    let is_own = |kind: &Nemesis| kind.needs() == Mechanism::Own;
+    let other = |kind: &Nemesis| run.kinds.get(kind.name()) != Some(&kind.described());
+    match schedule.kinds().into_iter().find(|kind| is_own(kind) && other(kind)) {
+        None => Ok(()),
+        Some(kind) => Err(Failure::usage(format!(
+            "{}: the system's file says of {} now that it {}, which is not what the run had. Write the \
+             `harness run` that you mean instead",
+            folder.display(),
+            kind.name(),
+            kind.about()
         ))),
     }
 }

@@ -9,12 +9,11 @@ use anyhow::Context;
 use checker::verdict::Verdict;
 use runs::cluster_kind::ClusterKind;
 use runs::results::{Results, RunInfo};
-use runs::schedule::PlannedFault;
+use runs::schedule::{PlannedFault, Schedule};
 
 use super::super::replay::flags_of;
 use crate::config::RunOptions;
 use crate::exit::Failure;
-use crate::nemesis::{Nemesis, Schedule};
 use crate::night::outcome;
 use crate::run::describe::{AS_A_RUN, REPEATS};
 use crate::store::RunFolder;
@@ -40,7 +39,7 @@ impl Candidate {
         Ok(Self { run, schedule })
     }
 
-    pub(super) fn faults(&self) -> &[PlannedFault<Nemesis>] {
+    pub(super) fn faults(&self) -> &[PlannedFault] {
         &self.schedule.faults
     }
 

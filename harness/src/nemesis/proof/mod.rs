@@ -53,6 +53,7 @@ pub async fn bites(
         }
         Action::Clock { members, .. } => clocks::are_as_asked(cluster, members, in_force).await,
         Action::Application { .. } => Proof::new(false, "an application is no member".to_owned()),
+        Action::Own { .. } => Proof::new(false, "its own command sees it, and nothing else".to_owned()),
     };
     if proof.detail.matrix.is_none() {
         proof.detail.matrix = Some(in_force.matrix(cluster.members()));
@@ -68,7 +69,11 @@ pub async fn is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) -> 
         match action {
             Action::Clock { members, .. } => well.and(clocks::are_as_asked(cluster, members, rest).await),
             Action::Replace { members, by } => well.and(processes::answer_as(cluster, members, *by).await?),
-            Action::Cut(_) | Action::Kill { .. } | Action::Pause { .. } | Action::Application { .. } => well,
+            Action::Cut(_)
+            | Action::Kill { .. }
+            | Action::Pause { .. }
+            | Action::Application { .. }
+            | Action::Own { .. } => well,
         }
     } else {
         part_is_gone(cluster, action, rest).await?
@@ -110,7 +115,7 @@ async fn part_is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) ->
             }
         }
         Action::Clock { members, .. } => clocks::are_as_asked(cluster, members, rest).await,
-        Action::Application { .. } => return Ok(still_in_force(rest)),
+        Action::Application { .. } | Action::Own { .. } => return Ok(still_in_force(rest)),
     };
     let proof = match action {
         Action::Replace { members, by } => {
@@ -121,7 +126,8 @@ async fn part_is_gone(cluster: &dyn Cluster, action: &Action, rest: &InForce) ->
         | Action::Kill { .. }
         | Action::Pause { .. }
         | Action::Clock { .. }
-        | Action::Application { .. } => proof,
+        | Action::Application { .. }
+        | Action::Own { .. } => proof,
     };
     Ok(proof.and(still_in_force(rest)))
 }

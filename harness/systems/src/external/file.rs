@@ -29,9 +29,10 @@ use runs::span;
 use workloads::{Kind, Promise};
 
 use super::compose::{self, Compose};
+use super::faults::{self, OwnFault};
 use super::template::{self, Outside, Places};
 pub use super::written::{How, Probe};
-use super::written::{Written, WrittenClient, WrittenMember, WrittenProbe, WrittenPromise};
+use super::written::{Written, WrittenClient, WrittenFault, WrittenMember, WrittenProbe, WrittenPromise};
 use crate::program::Program;
 use crate::service::{Auxiliaries, Service};
 
@@ -76,6 +77,8 @@ pub struct Description {
     pub client: Option<Arc<Program>>,
     /// By the workload's name, what is promised.
     pub promises: BTreeMap<String, Promised>,
+    /// Faults of the user's own.
+    pub faults: Vec<OwnFault>,
 }
 
 /// What members are.
@@ -158,6 +161,7 @@ pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, 
         interval: harness.interval,
         client: harness.client,
         promises: harness.promises,
+        faults: harness.faults,
     };
     asked.described(name.unwrap_or_default(), folder, members)
 }
@@ -175,7 +179,7 @@ fn question_ports(probes: &[Option<&WrittenProbe>]) -> Vec<u16> {
 /// # Errors
 /// See [`read`].
 pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, String> {
-    let Written { name, version, member, client, promises } =
+    let Written { name, version, member, client, promises, faults } =
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     let WrittenMember { peers, clients_at_peer: clients_at, .. } = member;
     if peers > MOST_PEERS {
@@ -202,6 +206,7 @@ pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, Str
         interval: member.interval,
         client,
         promises,
+        faults,
     };
     asked.described(name.unwrap_or_else(|| stem.to_owned()), folder, Members::Processes(members))
 }
@@ -218,6 +223,7 @@ struct Asked {
     interval: Option<String>,
     client: Option<WrittenClient>,
     promises: BTreeMap<String, WrittenPromise>,
+    faults: BTreeMap<String, WrittenFault>,
 }
 
 impl Asked {
@@ -243,6 +249,7 @@ impl Asked {
         let client = self.client.map(program).transpose()?;
         let ready = probe("ready", self.ready)?;
         let leader = self.leader.map(|leader| probe("leader", leader)).transpose()?;
+        let faults = faults::described(self.faults, matches!(members, Members::Containers(_)))?;
         Ok(Description {
             name,
             folder,
@@ -255,6 +262,7 @@ impl Asked {
             interval: time("interval", self.interval, usual_interval)?,
             client,
             promises: self.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
+            faults,
         })
     }
 }

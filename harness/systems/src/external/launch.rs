@@ -31,6 +31,9 @@ impl Installed {
     pub(super) fn find(description: &Arc<Description>, members: &AsProcesses) -> Result<Self, String> {
         let version = members.version.as_ref().map(|words| version(words, description)).transpose()?;
         is_there(&members.command[0], &description.folder)?;
+        for fault in &description.faults {
+            fault.check_programs(&description.folder)?;
+        }
         Ok(Self { description: Arc::clone(description), members: members.clone(), version })
     }
 }

@@ -14,6 +14,9 @@
 //! Members dial each other at one address each ([`Dialling::Together`]): a file can tell all of them the
 //! same.
 //!
+//! The file may describe faults of the user's own as well (`faults.rs`): commands that break a member, undo
+//! that, and see it.
+//!
 //! - [`check`]: a conversation with a client, without a cluster.
 
 pub mod check;
@@ -26,18 +29,22 @@ pub mod template;
 
 mod client;
 mod depends;
+mod faults;
+mod inflict;
 mod launch;
 mod probe;
 mod process;
 mod written;
 mod yaml;
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use checker::history::Function;
 use checker::orders::Orders;
+use harness_core::fault::Nemesis;
 use runs::clock::whole_milliseconds;
 use runs::events::Said;
 use runs::member::MemberId;
@@ -48,7 +55,8 @@ use workloads::{Applications, Kind};
 use crate::Async;
 use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
-use crate::look::{Look, PortState, Whereabouts};
+use crate::look::{Look, PortState, Ran, Whereabouts};
+use crate::own::Order;
 use crate::service::{Auxiliaries, Service};
 use crate::system::{
     Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted,
@@ -211,6 +219,14 @@ impl System for External {
 
     fn says(&self, member: MemberId) -> Option<String> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
+    }
+
+    fn nemeses(&self) -> Vec<Nemesis> {
+        self.description.faults.iter().map(|fault| fault.own.into()).collect()
+    }
+
+    fn deed(&self, order: Order, member: &Whereabouts) -> Async<'static, io::Result<Ran>> {
+        Box::pin(inflict::run(Arc::clone(&self.description), order, member.clone()))
     }
 
     fn client(&self, settings: ClientSettings) -> Box<dyn Client> {

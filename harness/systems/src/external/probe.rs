@@ -57,15 +57,24 @@ struct Asked {
     commanded: Outside,
 }
 
+/// What placeholders stand for in what is sent to a member.
+fn outside(description: &Description, member: &Whereabouts) -> Outside {
+    let folder = description.folder.display().to_string();
+    Outside { id: member.id.0, member: member.client, folder }
+}
+
+/// What they stand for in a command that is run for it.
+pub(super) fn commanded(description: &Description, member: &Whereabouts) -> Outside {
+    match (&description.members, &member.inside) {
+        // A command there finds it at its own port.
+        (Members::Containers(members), Some(_)) => Outside::within(member.id.0, members.client_port),
+        _ => outside(description, member),
+    }
+}
+
 impl Asked {
     fn new(description: &Description, member: &Whereabouts) -> Self {
-        let folder = description.folder.display().to_string();
-        let outside = Outside { id: member.id.0, member: member.client, folder };
-        let commanded = match (&description.members, &member.inside) {
-            // A command there finds it at its own port.
-            (Members::Containers(members), Some(_)) => Outside::within(member.id.0, members.client_port),
-            _ => outside.clone(),
-        };
+        let (outside, commanded) = (outside(description, member), commanded(description, member));
         Self { member: member.clone(), outside, commanded }
     }
 
@@ -95,8 +104,8 @@ async fn ask(probe: &Probe, asked: &Asked) -> Answer {
                 let words = words.iter().map(|word| filled(word)).collect::<io::Result<Vec<String>>>()?;
                 let ran = run(words, asked);
                 let ran = tokio::time::timeout(EXEC_PATIENCE, ran).await;
-                let Ran { success, output } = ran.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
-                Ok(success && contains(&output, &expect))
+                let ran = ran.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+                Ok(ran.succeeded() && contains(&ran.output, &expect))
             }
         }
     };
@@ -154,12 +163,13 @@ async fn http(member: SocketAddr, path: &str, expect: &str) -> io::Result<bool> 
 /// Runs a command where the member is, or here in the folder of the file.
 async fn run(words: Vec<String>, asked: &Asked) -> io::Result<Ran> {
     if let Some(inside) = &asked.member.inside {
-        return inside.run(asked.member.id, words).await;
+        return inside.run(asked.member.id, words, EXEC_PATIENCE).await;
     }
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(&asked.commanded.folder).stdin(Stdio::null()).kill_on_drop(true);
     let output = command.output().await?;
-    Ok(Ran { success: output.status.success(), output: output.stdout })
+    let status = output.status.code().map(i64::from);
+    Ok(Ran { status, output: output.stdout, errors: output.stderr })
 }
 
 fn contains(answer: &[u8], expect: &str) -> bool {
@@ -344,7 +354,7 @@ mod tests {
     fn a_command_in_a_container_knows_the_member_as_itself_and_what_is_sent_knows_it_from_here() {
         struct Nothing;
         impl crate::look::Inside for Nothing {
-            fn run(&self, _: MemberId, _: Vec<String>) -> Async<'static, io::Result<Ran>> {
+            fn run(&self, _: MemberId, _: Vec<String>, _: Duration) -> Async<'static, io::Result<Ran>> {
                 Box::pin(async { Ok(Ran::default()) })
             }
         }

@@ -47,6 +47,8 @@ pub(super) struct Written {
     pub(super) client: Option<WrittenClient>,
     #[serde(default)]
     pub(super) promises: BTreeMap<String, WrittenPromise>,
+    #[serde(default)]
+    pub(super) faults: BTreeMap<String, WrittenFault>,
 }
 
 /// The block of a Compose file.
@@ -61,6 +63,8 @@ pub(super) struct WrittenHarness {
     pub(super) client: Option<WrittenClient>,
     #[serde(default)]
     pub(super) promises: BTreeMap<String, WrittenPromise>,
+    #[serde(default)]
+    pub(super) faults: BTreeMap<String, WrittenFault>,
     pub(super) start_patience: Option<String>,
     pub(super) farewell: Option<String>,
     pub(super) gives_up_after: Option<String>,
@@ -160,6 +164,16 @@ impl WrittenProbe {
         };
         Ok(Probe { how, expect, at })
     }
+}
+
+/// A fault of the user's own.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WrittenFault {
+    pub(super) exec: Option<Words>,
+    pub(super) heal: Option<Words>,
+    pub(super) seen: Option<Words>,
+    pub(super) aim: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -74,7 +74,8 @@ fn sides(
     // Made when a fault asks for it first: in most runs none does.
     let presence = LazyCell::new(|| Presence::of(history));
     let absences = LazyCell::new(|| {
-        let taking = episodes.iter().flatten().copied().filter(|fault| fault.acts_by(Mechanism::takes_away));
+        let takes = |fault: &&FaultRecord| fault.acts_by(Mechanism::may_take_away);
+        let taking = episodes.iter().flatten().copied().filter(takes);
         Absences::of(taking.map(|fault| (fault, fault.verified_healed_ns.unwrap_or(u64::MAX))))
     });
     let leaderless = LazyCell::new(|| Leaderless::of(&observed.events));
@@ -450,6 +451,8 @@ mod tests {
             "no client was there for F1 on the side of n2 n3; nobody could be there for F1 on the side of \
              n1, which F2 held down"
         );
+        pause.mechanism = Some(Mechanism::Own);
+        assert!(summary(&pause).ends_with("which F2 held down"), "nobody knows what it did to n1");
         pause.verified_healed_ns = Some(100_000_000);
         assert!(summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"), "long back");
         pause.asked_ns = 1_000_000_000;

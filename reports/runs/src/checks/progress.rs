@@ -11,7 +11,8 @@
 //! and to what members are told as their patience comes what the harness itself was late. A slow disk keeps
 //! nobody from noticing that a leader is gone, so the short bound asks for that alone; the long one is beyond
 //! any disk. Of a history that was cut short only what stands before the cut is silence, and one with lines
-//! missing in the middle shows none.
+//! missing in the middle shows none. What a fault of the user's own does to an ensemble nobody knows, so
+//! nothing is asked while one may be at work.
 
 use checker::history::{Extent, History, Op, Outcome};
 use checker::verdict::{CheckResult, Verdict};
@@ -20,6 +21,7 @@ use serde_json::json;
 use super::Check;
 use super::promises::MINIMUM_EACH;
 use crate::events::{Event, Said};
+use crate::mechanism::Mechanism;
 use crate::numbers::{duration, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::operations::end_ns;
@@ -127,7 +129,7 @@ fn names(members: &[u64]) -> String {
 }
 
 /// For every fault that was seen to bite and left a quorum: from its injection to the next change of any
-/// kind.
+/// kind, unless a fault of the user's own may have been at work meanwhile.
 fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u64) -> Vec<Stretch<'a>> {
     let mut ends: Vec<(u64, u64)> = Vec::new();
     let mut changes: Vec<u64> = faults
@@ -145,6 +147,15 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u6
     }
     ends.sort_unstable();
     changes.sort_unstable();
+    let own: Vec<(u64, u64)> = faults
+        .iter()
+        .filter(|fault| fault.acts_by(|mechanism| mechanism == Mechanism::Own))
+        .filter(|fault| fault.injected_ns.is_some())
+        .map(|fault| (fault.asked_ns, fault.verified_healed_ns.unwrap_or(u64::MAX)))
+        .collect();
+    let is_known = |stretch: &Stretch<'_>| {
+        !own.iter().any(|(from, to)| *from < stretch.to && *to > stretch.from)
+    };
     faults
         .iter()
         .filter(|fault| fault.verified_ns.is_some() && !fault.majority_side.is_empty())
@@ -158,6 +169,7 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u6
             let to = to.min(observed.workload_to_ns).min(known_until);
             (to > injected).then_some(Stretch { fault, from: injected, to })
         })
+        .filter(is_known)
         .collect()
 }
 

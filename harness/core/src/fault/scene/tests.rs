@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fault::application::Thing;
+use crate::fault::own::{Own, Whom};
 use crate::fault::{Nemesis, topology};
 
 const ONE: Server = Server::new("one", "other");
@@ -433,4 +434,38 @@ fn the_holder_is_hit_while_no_other_fault_hits_it_and_no_member_is() {
             assert!(fault.sentence.contains("application 3, which holds lock 1 by token 77"));
         }
     }
+}
+
+#[test]
+fn a_fault_of_the_users_own_is_aimed_as_its_file_says_and_deposes_nobody() {
+    let own = |whom| Nemesis::from(Own::new("slow", String::new(), whom, true));
+    let hit = |whom, draw, leader| on(own(whom), draw, &five(), leader);
+    for draw in 0..DRAWS {
+        let targets = |whom| hit(whom, draw, Some(2)).expect("a target").targets;
+        assert_eq!(targets(Whom::One).len(), 1);
+        assert_eq!(targets(Whom::Leader), [MemberId(2)]);
+        assert_eq!(targets(Whom::Followers), [1, 3, 4, 5].map(MemberId));
+        assert_eq!(targets(Whom::All), five());
+    }
+    for (whom, needs_leader) in
+        [(Whom::One, false), (Whom::Leader, true), (Whom::Followers, true), (Whom::All, false)]
+    {
+        assert_eq!(own(whom).needs_leader(), needs_leader, "{whom:?}");
+        assert_eq!(hit(whom, 1, None).is_none(), needs_leader, "{whom:?}");
+    }
+    let leader = hit(Whom::Leader, 1, Some(2)).expect("a leader");
+    assert_eq!(leader.sentence, "slow n2 (leader)");
+    assert!(!leader.leader_fault && leader.sides.is_empty());
+    assert_eq!(leader.majority_side, [1, 3, 4, 5].map(MemberId), "it is counted as one that may not serve");
+    assert!(hit(Whom::All, 1, Some(2)).expect("all").majority_side.is_empty());
+    assert_eq!(hit(Whom::One, 9, None), hit(Whom::One, 9, None), "by the draw");
+}
+
+#[test]
+fn nemeses_of_the_users_own_stand_behind_the_catalogue_and_apart() {
+    let own = |name| Nemesis::from(Own::new(name, String::new(), Whom::One, true));
+    let mut all = [own("b"), Nemesis::CLOCK_HOLDER, own("a"), Nemesis::PARTITION_LEADER];
+    all.sort_unstable();
+    assert_eq!(all, [Nemesis::PARTITION_LEADER, Nemesis::CLOCK_HOLDER, own("a"), own("b")]);
+    assert_ne!(own("a").cmp(&own("b")), std::cmp::Ordering::Equal);
 }

@@ -179,3 +179,23 @@ fn a_history_that_was_cut_short_or_has_gaps_never_accuses_who_answered() {
         "silence before the cut counts"
     );
 }
+
+#[test]
+fn while_a_fault_of_the_users_own_may_be_at_work_nothing_is_asked() {
+    let (observed, history) = (observed(vec![]), history(0, 6000, (2000, 4000)));
+    let judged = |faults: &[FaultRecord]| {
+        check(&run(), faults, &observed, (&history, Extent::Whole)).map(|check| check.verdict)
+    };
+    let own = |from: u64, gone: Option<u64>| FaultRecord {
+        id: "F2".to_owned(),
+        mechanism: Some(Mechanism::Own),
+        asked_ns: from * MS,
+        injected_ns: Some(from * MS),
+        verified_healed_ns: gone.map(|at| at * MS),
+        ..deaf()
+    };
+    assert_eq!(judged(&[own(2000, Some(4100))]), None);
+    assert_eq!(judged(&[deaf(), own(1000, Some(3000))]), None);
+    assert_eq!(judged(&[deaf(), own(1000, None)]), None, "it was never seen to be gone");
+    assert_eq!(judged(&[deaf(), own(1000, Some(1500))]), Some(Verdict::Invalid), "it was gone before");
+}
