@@ -281,6 +281,7 @@ impl Driver<'_> {
             servers: cluster.servers(),
             lose_unsynced: self.prepared.options.lose_unsynced,
             glance_ns: nanoseconds(GLANCE),
+            tells_leader: self.prepared.options.system.traits().tells_leader,
         };
         let records_sessions = self.shared.load.rules().workload().records_sessions();
         let terms = super::terms(&self.prepared.options, records_sessions, nemeses);

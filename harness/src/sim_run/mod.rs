@@ -226,6 +226,7 @@ impl Virtual<'_> {
             servers: BTreeMap::new(),
             lose_unsynced: options.lose_unsynced,
             glance_ns: nanoseconds(GLANCE),
+            tells_leader: true,
         };
         Run::new(run::terms(options, self.workload.records_sessions(), nemeses), schedule.clone())
     }

@@ -238,7 +238,8 @@ impl Lane {
     }
 
     /// Finds a target. Without overlap a leader is waited for by every fault, so that it is known who led;
-    /// with overlap only by those that need one, because others may have taken the quorum on purpose.
+    /// with overlap only by those that need one, because others may have taken the quorum on purpose. Where
+    /// nobody tells who leads none is waited for.
     fn aim(
         &mut self,
         context: &mut Context<'_>,
@@ -248,7 +249,8 @@ impl Lane {
     ) -> bool {
         let leader = sight.leader();
         let is_last = context.now >= until || halted;
-        let may_aim = !halted && (leader.is_some() || context.common.overlap || is_last);
+        let waits = leader.is_none() && context.common.tells_leader && !context.common.overlap;
+        let may_aim = !halted && (!waits || is_last);
         let resolve = || context.ledger.resolve(fault, leader.map(|leader| leader.id), sight.holder());
         let aimed = may_aim.then(resolve).flatten();
         if let Some((resolved, beside)) = aimed {

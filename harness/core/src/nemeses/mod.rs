@@ -89,6 +89,8 @@ pub struct Terms {
     pub lose_unsynced: LoseUnsynced,
     /// How often the load is looked at while it is waited for, in ns.
     pub glance_ns: RunNs,
+    /// Whether anybody tells who leads. Else no fault waits for that.
+    pub tells_leader: bool,
 }
 
 /// What all lanes share and nothing changes.
@@ -99,6 +101,7 @@ struct Common {
     interval_ns: RunNs,
     glance_ns: RunNs,
     lose_unsynced: LoseUnsynced,
+    tells_leader: bool,
 }
 
 impl Common {
@@ -158,6 +161,7 @@ impl Nemeses {
                 interval_ns: schedule.interval_ms.saturating_mul(NS_PER_MS),
                 glance_ns: terms.glance_ns,
                 lose_unsynced: terms.lose_unsynced,
+                tells_leader: terms.tells_leader,
             },
             onward: Onward::All,
             out: VecDeque::new(),

@@ -43,6 +43,7 @@ impl Default for Script {
             servers: BTreeMap::new(),
             lose_unsynced: LoseUnsynced::default(),
             glance_ns: 5 * MS,
+            tells_leader: true,
         };
         let schedule = Schedule {
             seed: 0,
@@ -64,6 +65,7 @@ impl Script {
         let voters: u64 = words.take_key("members").unwrap_or("3").parse()?;
         let observers: u64 = words.take_key("observers").unwrap_or("0").parse()?;
         self.schedule.interval_ms = words.take_key("interval").unwrap_or("4000").parse()?;
+        self.terms.tells_leader = words.take_key("leaders") != Some("untold");
         self.schedule.overlap = words.next_pos().is_some_and(|word| word == "overlap");
         words.reject_next()?;
         self.terms.voters = (1..=voters).map(MemberId).collect();

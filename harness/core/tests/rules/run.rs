@@ -53,6 +53,7 @@ impl Script {
             servers: BTreeMap::new(),
             lose_unsynced: LoseUnsynced::default(),
             glance_ns: 5 * MS,
+            tells_leader: true,
         };
         self.terms = Some(Terms { time_limit_ns: limit * MS, expiry_ns: expiry * MS, nemeses });
         Ok(())
