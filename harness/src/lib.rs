@@ -11,7 +11,7 @@
 //! - [`nemesis`]: faults as data, their proof, their journal.
 //! - [`checking`]: a history from anywhere, judged within bounds; [`live`]: one that is still being written.
 //! - [`applications`]: clients that are processes of their own. [`wrapped`]: a command of the user's own in
-//!   place of all clients.
+//!   place of all clients; [`template`]: test commands in the containers.
 //! - [`load`]: clients, sessions, and the history as it is written.
 //! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]:
 //!   everything after it.
@@ -46,6 +46,7 @@ pub mod seed;
 pub mod serve;
 pub mod sim_run;
 pub mod store;
+pub mod template;
 pub mod text;
 pub mod worlds;
 pub mod wrapped;

@@ -11,6 +11,7 @@
 //! - [`load`]: what clients do: which of them connects where, who takes the next operation, what is written
 //!   off.
 
+pub mod composer;
 pub mod cut;
 pub mod fault;
 pub mod load;

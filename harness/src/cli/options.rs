@@ -11,7 +11,9 @@ use workloads::{Kind, Promise};
 
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
-use crate::config::{ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, TICK, Where, usual_interval};
+use crate::config::{
+    ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, TICK, Template, Where, usual_interval,
+};
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
 use crate::seed;
@@ -25,15 +27,25 @@ const MAX_NAME: usize = 80;
 impl RunOptions {
     /// What the typed flags mean.
     pub fn from_args(args: &RunArgs) -> Result<Self, Failure> {
-        Self::meant(args, workload(&args.workload)?, None)
+        Self::meant(args, workload(&args.workload)?, None, None)
     }
 
     /// A run in which a command works on the members: this one, with its arguments.
     pub fn around_a_command(args: &RunArgs, command: &[String]) -> Result<Self, Failure> {
-        Self::meant(args, Kind::COMMAND, Some(command.to_vec()))
+        Self::meant(args, Kind::COMMAND, Some(command.to_vec()), None)
     }
 
-    fn meant(args: &RunArgs, workload: Kind, command: Option<Vec<String>>) -> Result<Self, Failure> {
+    /// A run in which test commands work on the members.
+    pub fn around_a_template(args: &RunArgs, template: Template) -> Result<Self, Failure> {
+        Self::meant(args, Kind::COMMAND, None, Some(template))
+    }
+
+    fn meant(
+        args: &RunArgs,
+        workload: Kind,
+        command: Option<Vec<String>>,
+        template: Option<Template>,
+    ) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
         let system = system(&args.system, nodes(args.nodes.unwrap_or(USUAL_NODES))?)?;
         let nemeses = nemesis::catalogue::parse_list(&args.nemesis, &system.nemeses());
@@ -57,6 +69,7 @@ impl RunOptions {
             tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
             workload,
             command,
+            template,
             functions: None,
             promise: promise(args.promise.as_deref())?,
             interval: optional_time("--interval", args.interval.as_deref(), usual_interval)?,
@@ -200,7 +213,8 @@ fn run_name(args: &RunArgs, options: &RunOptions) -> Result<String, Failure> {
         let (tried, _) = options.plan().faults(options.time_limit).tried_and_not();
         let nemeses: Vec<&str> = tried.iter().map(|nemesis| nemesis.name()).collect();
         let broken = if nemeses.is_empty() { Nemesis::NONE.to_owned() } else { nemeses.join("+") };
-        return Ok(shortened(format!("{}-{broken}", options.workload.name())));
+        let work = if options.template.is_some() { "template" } else { options.workload.name() };
+        return Ok(shortened(format!("{work}-{broken}")));
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '.');
     let sound = !name.is_empty()

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, FromArgMatches};
 
 use super::{BroughtArgs, Format, RunArgs, names};
+use crate::config::{ANY_TEMPLATE, Template, USUAL_TEMPLATE_LIMIT, USUAL_TEMPLATES, USUAL_WRAP_LIMIT};
 
 /// Flags of `wrap`.
 #[derive(Clone, Debug, Args)]
@@ -42,9 +43,10 @@ pub struct WrapArgs {
     /// own, which `harness list systems` tells; 4s for the bundled node]
     #[arg(long, value_name = "TIME")]
     pub interval: Option<String>,
-    /// For how long faults go on at most; the command goes on without them until it ends
-    #[arg(long, value_name = "TIME", default_value = crate::config::USUAL_WRAP_LIMIT)]
-    pub time_limit: String,
+    /// For how long faults go on at most; the command goes on without them until it ends, and test commands
+    /// have their last turn [default: 10m; 60s with --template]
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<String>,
     /// The faults are drawn from this; a fresh one is drawn and printed when it is left out
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -73,12 +75,38 @@ pub struct WrapArgs {
     /// When killed members lose what they had not synced: kill-all, always, never
     #[arg(long, value_name = "WHEN", default_value = "kill-all")]
     pub lose_unsynced: String,
+    /// Run the test commands in the containers of a Compose file instead of a command: the template of this
+    /// name, or one that is drawn
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = ANY_TEMPLATE)]
+    pub template: Option<String>,
+    /// Where templates are in the containers
+    #[arg(long, value_name = "DIR", default_value = USUAL_TEMPLATES, requires = "template")]
+    pub templates: String,
+    /// Begin when all members serve, though no container says that the system is set up
+    #[arg(long, requires = "template")]
+    pub no_setup: bool,
     /// The command and its arguments, behind `--`
-    #[arg(required = true, last = true, value_name = "COMMAND")]
+    #[arg(required_unless_present = "template", conflicts_with = "template", last = true)]
+    #[arg(value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
 impl WrapArgs {
+    /// The test commands that were asked for.
+    pub fn test_commands(&self) -> Option<Template> {
+        let name = self.template.clone()?;
+        Some(Template {
+            name: (name != ANY_TEMPLATE).then_some(name),
+            folder: self.templates.clone(),
+            awaits_setup: !self.no_setup,
+        })
+    }
+
+    fn limit(&self) -> &str {
+        let usual = if self.template.is_some() { USUAL_TEMPLATE_LIMIT } else { USUAL_WRAP_LIMIT };
+        self.time_limit.as_deref().unwrap_or(usual)
+    }
+
     /// The same members and faults as flags of a run; what is about clients is as usual, and means nothing.
     ///
     /// # Errors
@@ -94,7 +122,7 @@ impl WrapArgs {
             tick: self.tick.clone(),
             nemesis: self.nemesis.clone(),
             interval: self.interval.clone(),
-            time_limit: self.time_limit.clone(),
+            time_limit: self.limit().to_owned(),
             seed: self.seed,
             store: self.store.clone(),
             name: self.name.clone(),

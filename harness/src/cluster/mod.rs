@@ -7,6 +7,7 @@
 //! There is the cluster of child processes and, behind a feature, the one of containers. Everything that the
 //! run, the nemesis and the load know of a cluster is in [`Cluster`].
 
+pub mod containers;
 #[cfg(feature = "docker")]
 pub mod docker;
 pub mod ports;
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 
 pub use harness_core::cut::{Cut, Severing};
 use harness_core::fault::Server;
@@ -33,6 +35,7 @@ use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::results::Reach;
 
+use self::containers::Containers;
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound};
 
@@ -222,6 +225,12 @@ pub trait Cluster: Send + Sync {
 
     /// Asks a member's client port whether it is well.
     fn ask(&self, member: MemberId) -> Async<'_, PortState>;
+
+    /// The containers in which test commands run; none where members are no containers, or no test commands
+    /// were asked for.
+    fn containers(&self) -> Option<Arc<dyn Containers>> {
+        None
+    }
 
     /// Completes when the cluster's own machinery broke, with the reason. That is a failure of the harness
     /// and never a fault.

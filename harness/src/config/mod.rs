@@ -55,6 +55,12 @@ const USUAL_WITH_APPLICATIONS: Duration = Duration::from_secs(12);
 pub const USUAL_LIMIT: &str = "30s";
 /// For how long faults go on beside a command when nobody says.
 pub const USUAL_WRAP_LIMIT: &str = "10m";
+/// How long test commands run when nobody says.
+pub const USUAL_TEMPLATE_LIMIT: &str = "60s";
+/// Where test templates are in the containers when nobody says.
+pub const USUAL_TEMPLATES: &str = "/opt/antithesis/test/v1";
+/// The template that is drawn.
+pub const ANY_TEMPLATE: &str = "any";
 
 /// The reason for a cluster that was named.
 pub const ASKED_FOR: &str = "asked for";
@@ -98,6 +104,17 @@ impl Containers {
     }
 }
 
+/// Test commands in the containers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// The template that was named; none where one is drawn.
+    pub name: Option<String>,
+    /// Where templates are in the containers.
+    pub folder: String,
+    /// Whether a container must say that the system is set up before the commands begin.
+    pub awaits_setup: bool,
+}
+
 /// A run as it is meant.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
@@ -119,6 +136,8 @@ pub struct RunOptions {
     pub workload: Kind,
     /// The command that works on the members in their place, and its arguments.
     pub command: Option<Vec<String>>,
+    /// The test commands that work on the members in their place.
+    pub template: Option<Template>,
     /// What its clients can do, where one of them was asked.
     pub functions: Option<Vec<Function>>,
     /// What the system is held to, where somebody said so.
@@ -312,6 +331,9 @@ impl RunOptions {
                 bug.name()
             )));
         }
+        if self.template.is_some() {
+            return self.check_template();
+        }
         match self.command.as_deref() {
             Some([program, ..]) if program::is_there(program, Path::new("")) => Ok(()),
             Some([program, ..]) => Err(Failure::usage(format!(
@@ -319,6 +341,18 @@ impl RunOptions {
             ))),
             Some([]) | None => Err(Failure::usage("name the command behind `--`")),
         }
+    }
+
+    /// Test commands lie in containers that a Compose file describes.
+    fn check_template(&self) -> Result<(), Failure> {
+        if self.system.traits().only_containers {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "--template: test commands lie in containers, and {} has none of its own; name a Compose file \
+             with --compose",
+            self.system.name()
+        )))
     }
 
     /// What clients are, where they are applications of the bench's.
@@ -641,9 +675,10 @@ impl RunOptions {
 
     /// The command that repeats this run: everything that differs from the defaults, and the seed always.
     pub fn command_line(&self) -> String {
-        let (name, usual_limit) = match self.command {
-            Some(_) => ("harness wrap", USUAL_WRAP_LIMIT),
-            None => ("harness run", USUAL_LIMIT),
+        let (name, usual_limit) = match (&self.command, &self.template) {
+            (Some(_), _) => ("harness wrap", USUAL_WRAP_LIMIT),
+            (None, Some(_)) => ("harness wrap", USUAL_TEMPLATE_LIMIT),
+            (None, None) => ("harness run", USUAL_LIMIT),
         };
         let mut words = vec![name.to_owned()];
         if self.overlap {
@@ -693,6 +728,15 @@ impl RunOptions {
         flag("peer-timeout", span::show(self.peer_timeout), &span::show(usual.usual_peer_timeout));
         flag("lose-unsynced", self.lose_unsynced.name().to_owned(), "kill-all");
         flag("seed", self.seed.to_string(), "");
+        if let Some(Template { name, folder, awaits_setup }) = &self.template {
+            words.push(format!("--template {}", typed::word(name.as_deref().unwrap_or(ANY_TEMPLATE))));
+            if folder != USUAL_TEMPLATES {
+                words.push(format!("--templates {}", typed::word(folder)));
+            }
+            if !awaits_setup {
+                words.push("--no-setup".to_owned());
+            }
+        }
         if let Some(command) = &self.command {
             words.extend(["--".to_owned(), typed::words(command)]);
         }

@@ -12,7 +12,7 @@ use workloads::{Params, Workload};
 
 use super::Prepared;
 use crate::clock::whole_milliseconds;
-use crate::config::RunOptions;
+use crate::config::{ANY_TEMPLATE, RunOptions, Template};
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Schedule};
 use crate::num::{index, plural};
@@ -72,6 +72,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         observers: options.observers,
         workload: options.workload.name().to_owned(),
         command: options.command.clone(),
+        template: options.template.as_ref().map(asked_template),
         promise: options.promised(),
         functions: functions(prepared),
         nemeses: names(tried),
@@ -191,9 +192,18 @@ pub(super) fn first_lines(prepared: &Prepared) {
 /// Who works on the members, and for how long.
 fn work_in_words(options: &RunOptions) -> String {
     let limit = span::show(options.time_limit);
-    match &options.command {
-        Some(command) => format!("faults for {limit} at most while this runs: {}", typed::words(command)),
-        None => format!(
+    match (&options.command, &options.template) {
+        (Some(command), _) => {
+            format!("faults for {limit} at most while this runs: {}", typed::words(command))
+        }
+        (None, Some(template)) => {
+            format!(
+                "test commands in {}, for {limit}: template {}",
+                template.folder,
+                asked_template(template)
+            )
+        }
+        (None, None) => format!(
             "{} at {} operations/s by {} on {} for {limit}",
             options.workload.name(),
             options.rate,
@@ -201,6 +211,11 @@ fn work_in_words(options: &RunOptions) -> String {
             plural(index(options.keys.into()), "key")
         ),
     }
+}
+
+/// The template that was asked for.
+fn asked_template(template: &Template) -> String {
+    template.name.clone().unwrap_or_else(|| ANY_TEMPLATE.to_owned())
 }
 
 /// What is judged, and who says so.

@@ -18,14 +18,16 @@ use harness_core::run::{Command, Early, Phase, Run};
 use runs::checks::promises::MINIMUM_EACH;
 use runs::member::MemberId;
 use runs::observed::{CommandEnd, Observed};
+use runs::template::TemplateRun;
 use runs::views::{self, Leader, View};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 
 use super::Prepared;
 use super::interrupt::Interrupt;
 use crate::clock::{RunNs, milliseconds, nanoseconds};
+use crate::config;
 use crate::exit::Failure;
 use crate::live::Live;
 use crate::load::client::LoadClient;
@@ -36,12 +38,17 @@ use crate::nemesis::runner::{Answered, Runner, Tools};
 use crate::num::index;
 use crate::progress::Load;
 use crate::seed;
+use crate::template::{self, Turn};
 use crate::wrapped;
 
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(250);
 /// What is done when the faults are over and the command is not.
 const WAITING: &str = "no more faults; waiting for the command to end";
+/// What is done when the faults are over and test commands have their last turn.
+const LAST_TURN: &str = "no more faults; test commands have their last turn";
+/// How long it may take until somebody says that the system is set up, where its file does not say.
+const SETUP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long clients may take to end beyond their operation's time-out.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How often the load is looked at while it is waited for.
@@ -62,8 +69,29 @@ struct Works {
     stop: watch::Sender<bool>,
     clients: JoinSet<()>,
     pacer: Option<Pacer>,
-    /// The user's command, where one works in their place.
-    command: JoinSet<anyhow::Result<CommandEnd>>,
+    /// The user's test, where one works in their place.
+    test: JoinSet<Result<TestEnd, Failure>>,
+    /// Whose turn it is, for test commands.
+    turn: watch::Sender<Turn>,
+    /// Completes when test commands have nothing more to do before faults are over.
+    done: Option<oneshot::Receiver<()>>,
+}
+
+/// How a test of the user's own ended.
+enum TestEnd {
+    /// A command.
+    Command(CommandEnd),
+    /// Test commands in containers.
+    Template(Box<TemplateRun>),
+}
+
+impl TestEnd {
+    fn noted(self, observed: &mut Observed) {
+        match self {
+            Self::Command(end) => observed.command = Some(end),
+            Self::Template(ran) => observed.template = Some(*ran),
+        }
+    }
 }
 
 impl Works {
@@ -73,17 +101,19 @@ impl Works {
             stop: watch::Sender::new(false),
             clients: JoinSet::new(),
             pacer: None,
-            command: JoinSet::new(),
+            test: JoinSet::new(),
+            turn: watch::Sender::new(Turn::First),
+            done: None,
         }
     }
 }
 
 /// What is done one after the other beside the load and the nemeses.
-type Task<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Done>> + Send + 'a>>;
+type Task<'a> = Pin<Box<dyn Future<Output = Result<Done, Failure>> + Send + 'a>>;
 
 enum Done {
     SetUp,
-    Left(Option<CommandEnd>),
+    Left(Option<TestEnd>),
     Read(Readers, Vec<FinalState>),
 }
 
@@ -181,14 +211,15 @@ impl Driver<'_> {
             let moment = course.run.wake(clock.now());
             tokio::select! {
                 answer = course.nemeses.next() => course.nemesis_answers(answer, clock.now()),
-                end = end_of(&mut course.works.command) => {
-                    observed.command = Some(end?);
+                end = end_of(&mut course.works.test) => {
+                    end?.noted(observed);
                     course.run.work_is_done(clock.now());
                 }
                 done = next_of(&mut course.task) => {
                     course.task = None;
                     self.is_done(&mut course, done?, observed);
                 }
+                () = done(&mut course.works.done) => course.run.work_is_done(clock.now()),
                 () = self.until(moment) => {}
                 // The sender lives in the cluster, so it can't be gone.
                 _ = news.changed() => {}
@@ -198,6 +229,7 @@ impl Driver<'_> {
                     course.run.end_early(clock.now(), Early::Interrupted);
                     if !self.has_clients() {
                         course.works.stop.send_replace(true);
+                        course.works.turn.send_replace(Turn::Stop);
                     }
                 }
                 () = &mut violated, if !is_violated => {
@@ -226,7 +258,18 @@ impl Driver<'_> {
         observed: &mut Observed,
     ) -> Result<(), Failure> {
         match command {
-            Command::SetUp => course.task = Some(Box::pin(self.set_up())),
+            Command::SetUp => match &self.prepared.options.template {
+                Some(template) => {
+                    let ready = self.start_template(&mut course.works, template)?;
+                    // What ends it instead is told by its end.
+                    course.task =
+                        Some(Box::pin(async { Ok(ready.await.map_or(Done::SetUp, |()| Done::SetUp)) }));
+                }
+                None => course.task = Some(Box::pin(self.set_up())),
+            },
+            Command::OpenLoad(..) if self.prepared.options.template.is_some() => {
+                turns(&course.works.turn, Turn::Drivers);
+            }
             Command::OpenLoad(..) if !self.has_clients() => self.start_command(&mut course.works),
             Command::OpenLoad(from, until) => self.open_load(&mut course.works, (from, until))?,
             Command::EndArrivals => course.works.pacer.iter().for_each(Pacer::stop),
@@ -237,10 +280,11 @@ impl Driver<'_> {
                 if self.has_clients() {
                     course.works.stop.send_replace(true);
                 }
+                turns(&course.works.turn, Turn::Last);
                 self.shared.load.close();
-                let (clients, command) =
-                    (std::mem::take(&mut course.works.clients), std::mem::take(&mut course.works.command));
-                course.task = Some(Box::pin(self.farewell(clients, command)));
+                let (clients, test) =
+                    (std::mem::take(&mut course.works.clients), std::mem::take(&mut course.works.test));
+                course.task = Some(Box::pin(self.farewell(clients, test)));
             }
             Command::Read(members) => {
                 course.task = Some(Box::pin(self.read(course.readers.take(), members)));
@@ -262,7 +306,9 @@ impl Driver<'_> {
         match done {
             Done::SetUp => course.run.was_set_up(now),
             Done::Left(end) => {
-                observed.command = observed.command.or(end);
+                if let Some(end) = end {
+                    end.noted(observed);
+                }
                 course.run.clients_left(now);
             }
             Done::Read(these, states) => {
@@ -303,7 +349,7 @@ impl Driver<'_> {
         }
     }
 
-    async fn set_up(&self) -> anyhow::Result<Done> {
+    async fn set_up(&self) -> Result<Done, Failure> {
         load::set_up(self.shared).await.context("creating the keys")?;
         Ok(Done::SetUp)
     }
@@ -334,15 +380,42 @@ impl Driver<'_> {
             folder: self.prepared.folder.path().to_owned(),
         };
         let (clock, progress) = (self.shared.clock, self.prepared.progress.clone());
-        works.command.spawn(wrapped::run(settings, clock, progress, works.stop.subscribe()));
+        let running = wrapped::run(settings, clock, progress, works.stop.subscribe());
+        works.test.spawn(async { Ok(TestEnd::Command(running.await?)) });
     }
 
-    /// Waits for every client, and for a command as long as it takes.
+    /// Lets test commands begin with the first. What is given completes when faults may begin.
+    fn start_template(
+        &self,
+        works: &mut Works,
+        template: &config::Template,
+    ) -> Result<oneshot::Receiver<()>, Failure> {
+        let shared = &self.shared;
+        let no_containers = || anyhow!("the {} cluster has no containers to run in", shared.cluster.name());
+        let settings = template::Settings {
+            containers: shared.cluster.containers().ok_or_else(no_containers)?,
+            template: template.clone(),
+            dice: seed::stream(self.prepared.options.seed, "composer"),
+            folder: self.prepared.folder.path().to_owned(),
+            events: shared.cluster.events().clone(),
+            patience: shared.system.start_patience().unwrap_or(SETUP_PATIENCE),
+            clock: shared.clock,
+            progress: self.prepared.progress.clone(),
+        };
+        let ((ready, is_ready), (done, is_done)) = (oneshot::channel(), oneshot::channel());
+        works.done = Some(is_done);
+        let told = template::Told { ready: Some(ready), done: Some(done) };
+        let running = template::run(settings, works.turn.subscribe(), told);
+        works.test.spawn(async { Ok(TestEnd::Template(Box::new(running.await?))) });
+        Ok(is_ready)
+    }
+
+    /// Waits for every client, and for a test as long as it takes.
     async fn farewell(
         &self,
         mut clients: JoinSet<()>,
-        mut command: JoinSet<anyhow::Result<CommandEnd>>,
-    ) -> anyhow::Result<Done> {
+        mut test: JoinSet<Result<TestEnd, Failure>>,
+    ) -> Result<Done, Failure> {
         let all = async {
             while let Some(ended) = clients.join_next().await {
                 ended.context("a client panicked")?;
@@ -351,14 +424,14 @@ impl Driver<'_> {
         };
         let patience = self.prepared.options.op_timeout + FAREWELL;
         tokio::time::timeout(patience, all).await.map_err(|_| anyhow!("clients do not end"))??;
-        let end = match command.join_next().await {
-            Some(end) => Some(end.context("waiting for the command")??),
+        let end = match test.join_next().await {
+            Some(end) => Some(end.context("waiting for the test")??),
             None => None,
         };
         Ok(Done::Left(end))
     }
 
-    async fn read(&self, readers: Option<Readers>, members: Vec<MemberId>) -> anyhow::Result<Done> {
+    async fn read(&self, readers: Option<Readers>, members: Vec<MemberId>) -> Result<Done, Failure> {
         let mut readers = match readers {
             Some(readers) => readers,
             None => Readers::connect(self.shared, &members).await,
@@ -371,6 +444,7 @@ impl Driver<'_> {
         let progress = &self.prepared.progress;
         match phase {
             Phase::Work if !self.has_clients() => progress.step(&self.command_in_words()),
+            Phase::Leaving if self.prepared.options.template.is_some() => progress.step(LAST_TURN),
             Phase::Leaving if !self.has_clients() => progress.step(WAITING),
             // Nothing is made, and nothing is read.
             Phase::SetUp | Phase::Reading if !self.has_clients() => {}
@@ -380,10 +454,14 @@ impl Driver<'_> {
 
     /// How the command and the members are.
     fn command_in_words(&self) -> String {
+        let runs = match self.prepared.options.template {
+            Some(_) => "test commands run",
+            None => "the command runs",
+        };
         match self.leader() {
-            Some(leader) => format!("the command runs; n{} leads epoch {}", leader.id.0, leader.epoch),
-            None if self.shared.system.traits().tells_leader => "the command runs; no leader".to_owned(),
-            None => "the command runs".to_owned(),
+            Some(leader) => format!("{runs}; n{} leads epoch {}", leader.id.0, leader.epoch),
+            None if self.shared.system.traits().tells_leader => format!("{runs}; no leader"),
+            None => runs.to_owned(),
         }
     }
 
@@ -422,15 +500,39 @@ impl Driver<'_> {
     }
 }
 
-/// The end of the command, once it came; never where none runs.
-async fn end_of(command: &mut JoinSet<anyhow::Result<CommandEnd>>) -> anyhow::Result<CommandEnd> {
-    match command.join_next().await {
-        Some(end) => end.context("waiting for the command")?,
+/// The end of the test, once it came; never where none runs.
+async fn end_of(test: &mut JoinSet<Result<TestEnd, Failure>>) -> Result<TestEnd, Failure> {
+    match test.join_next().await {
+        Some(end) => end.context("waiting for the test")?,
         None => std::future::pending().await,
     }
 }
 
-async fn next_of(task: &mut Option<Task<'_>>) -> anyhow::Result<Done> {
+/// Completes once, when test commands have nothing more to do; never where none run.
+async fn done(done: &mut Option<oneshot::Receiver<()>>) {
+    let told = match done {
+        Some(told) => told.await,
+        None => std::future::pending().await,
+    };
+    *done = None;
+    if told.is_err() {
+        // Its end tells more.
+        std::future::pending().await
+    }
+}
+
+/// Gives the next turn, unless somebody stopped it.
+fn turns(turn: &watch::Sender<Turn>, next: Turn) {
+    turn.send_if_modified(|now| {
+        let goes_on = *now != Turn::Stop;
+        if goes_on {
+            *now = next;
+        }
+        goes_on
+    });
+}
+
+async fn next_of(task: &mut Option<Task<'_>>) -> Result<Done, Failure> {
     match task {
         Some(task) => task.await,
         None => std::future::pending().await,

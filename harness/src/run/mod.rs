@@ -206,7 +206,8 @@ async fn make_cluster(prepared: &Prepared, site: Site, clock: RunClock) -> Resul
             use crate::cluster::docker::{DockerCluster, DockerSettings};
             use crate::config::Containers;
             let Containers { image, image_command, publish, .. } = prepared.options.containers.clone();
-            let docker = DockerSettings { image, image_command, publish };
+            let tests = prepared.options.template.is_some();
+            let docker = DockerSettings { image, image_command, publish, tests };
             Ok(Arc::new(DockerCluster::create(settings(prepared), docker, engine, clock).await?))
         }
     }

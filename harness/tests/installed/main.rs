@@ -5,6 +5,7 @@ mod image;
 mod nats;
 mod redis;
 mod registry;
+mod templates;
 mod zookeeper;
 
 use std::path::Path;

@@ -71,7 +71,7 @@ impl Sentence {
 pub fn verdict(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence {
     let begun = opening(run, results, faults);
     match results.verdict {
-        Verdict::Valid if run.is_wrapped() => passed(begun, results),
+        Verdict::Valid if run.is_wrapped() => passed(begun, run, results),
         Verdict::Valid => held(begun, results),
         Verdict::Invalid => broken(begun, run, results),
         Verdict::Unknown => undecided(begun, results),
@@ -102,6 +102,7 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
         setting_ms(run.time_limit_ms)
     };
     let work = match &run.command {
+        None if run.is_wrapped() => "the test commands in their containers".to_owned(),
         Some(words) => format!("`{}`", shortened(&words.join(" "), MOST_COMMAND)),
         None => format!("{} workload", with_article(&run.workload)),
     };
@@ -128,9 +129,10 @@ fn with_article(word: &str) -> String {
     format!("{} {word}", if vowel { "an" } else { "a" })
 }
 
-/// A command of the user's own passed.
-fn passed(begun: Sentence, results: &Results) -> Sentence {
-    let said = begun.and_strong("the command succeeded");
+/// A test of the user's own passed.
+fn passed(begun: Sentence, run: &RunInfo, results: &Results) -> Sentence {
+    let who = if run.command.is_some() { "the command" } else { "the test commands" };
+    let said = begun.and_strong(format!("{who} succeeded"));
     match u64::try_from(results.elections.len()).unwrap_or(u64::MAX) {
         0 => said.and("."),
         some => said.and(format!(" through {}.", changes(some))),
@@ -168,9 +170,9 @@ fn unkept(results: &Results) -> Option<&CheckResult> {
 
 fn broken(begun: Sentence, run: &RunInfo, results: &Results) -> Sentence {
     let failing: Vec<_> = results.checks.iter().filter(|check| check.verdict == Verdict::Invalid).collect();
-    let among = match run.command {
-        Some(_) => String::new(),
-        None => format!("among {} operations ", count(results.operations.total.invoked)),
+    let among = match run.is_wrapped() {
+        true => String::new(),
+        false => format!("among {} operations ", count(results.operations.total.invoked)),
     };
     let said = begun.and(among);
     let said = said.and_strong(format!(
@@ -243,7 +245,8 @@ fn undecided(begun: Sentence, results: &Results) -> Sentence {
 pub fn timeline(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence {
     let outages = &results.outages;
     if run.is_wrapped() {
-        return Sentence::strong("A command worked on the members, and no clients of the bench's.");
+        let who = if run.command.is_some() { "A command" } else { "Test commands" };
+        return Sentence::strong(format!("{who} worked on the members, and no clients of the bench's."));
     }
     if results.operations.total.invoked == 0 {
         return Sentence::strong("No operation is on record.");

@@ -8,7 +8,8 @@
 //! [`results`].
 //!
 //! - Formats: [`results`] (`run.json`, `results.json`), [`schedule`], [`faults`] (`faults.jsonl`),
-//!   [`observed`] with [`events`], [`notices`] and [`lag`] (`observed.json`). The history is `checker`'s.
+//!   [`observed`] with [`events`], [`notices`] and [`lag`] (`observed.json`), [`template`] (`tests.jsonl`)
+//!   and [`assertions`]. The history is `checker`'s.
 //! - Words of the files: [`member`], [`clock`], [`cluster_kind`], [`kinds`] and [`mechanism`] of faults.
 //!   Words that people type: [`mod@span`] of time, [`size`] of memory.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
@@ -24,6 +25,7 @@
 //! it was meant. What a workload promises is in `workloads`; one that is not known is not judged.
 
 pub mod absences;
+pub mod assertions;
 pub mod broken;
 pub mod causes;
 pub mod checks;
@@ -53,6 +55,7 @@ pub mod size;
 pub mod span;
 pub mod spans;
 pub mod stalls;
+pub mod template;
 pub mod terms;
 pub mod verdicts;
 pub mod views;

@@ -8,6 +8,7 @@ use crate::events::Stamped;
 use crate::lag::Lag;
 use crate::notices::Notices;
 use crate::results::{LiveCheck, Timings};
+use crate::template::TemplateRun;
 
 /// What `observed.json` holds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -47,6 +48,9 @@ pub struct Observed {
     /// How the user's command ended, where one worked on the members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandEnd>,
+    /// What test commands in the containers did, where those worked on the members.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<TemplateRun>,
     /// What was judged while the run went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveCheck>,

@@ -67,11 +67,15 @@ pub struct RunInfo {
     /// Number of observers, [`MOST_MEMBERS`] at most.
     #[serde(default, deserialize_with = "some_members")]
     pub observers: u32,
-    /// The workload's name; `command` where a command of the user's own worked on the members.
+    /// The workload's name; `command` where a test of the user's own worked on the members.
     pub workload: String,
     /// That command and its arguments (`harness wrap`); none where the bench's own clients worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
+    /// Which test template was asked for (`harness wrap --template`), `any` where one was to be drawn; none
+    /// where no test commands worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// What the system promises of it, or was held to.
     #[serde(default)]
     pub promise: Promised,
@@ -131,9 +135,9 @@ impl RunInfo {
         1..=u64::from(self.nodes) + u64::from(self.observers)
     }
 
-    /// Whether a command of the user's own worked on the members, and no clients of the bench's.
+    /// Whether a test of the user's own worked on the members, and no clients of the bench's.
     pub fn is_wrapped(&self) -> bool {
-        self.command.is_some()
+        self.command.is_some() || self.template.is_some()
     }
 
     /// Whether a member has a vote.

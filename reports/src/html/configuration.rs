@@ -84,6 +84,7 @@ fn run(input: &Input<'_>) -> Pairs {
         pair("seed", run.seed.to_string()),
         match &run.command {
             Some(words) => pair("command", words.join(" ")),
+            None if run.is_wrapped() => pair("test template", run.template.clone().unwrap_or_default()),
             None => pair("workload", format!("{}, {} keys", run.workload, count(run.keys))),
         },
         pair("nemeses", nemeses),

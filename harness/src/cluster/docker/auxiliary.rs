@@ -16,10 +16,11 @@ use harness_systems::{Auxiliary, Condition, Dependency};
 use tokio::sync::watch;
 
 use super::belongings::Belongings;
-use super::bodies;
+use super::bodies::{self, Output};
 use super::container::{self, Exit};
 use super::engine::Engine;
 use super::trouble::Trouble;
+use super::within::Within;
 
 /// How long looking at a container may take.
 const LOOK_PATIENCE: Duration = Duration::from_secs(10);
@@ -42,6 +43,10 @@ pub(super) struct Auxiliaries<'a> {
     pub(super) network: &'a str,
     /// The run's own volumes of each, by its name.
     pub(super) volumes: &'a BTreeMap<String, Vec<(String, String)>>,
+    /// The volume into which everybody writes what is asserted, where tests are run.
+    pub(super) output: Option<&'a str>,
+    /// Where it is told that they run, for test commands.
+    pub(super) within: Option<&'a Within>,
     /// Where their words are kept.
     pub(super) folder: PathBuf,
     /// Where it is told that one ended which should not.
@@ -67,7 +72,9 @@ impl Auxiliaries<'_> {
     async fn begin(&self, auxiliary: &Auxiliary) -> anyhow::Result<Started> {
         let (belongings, name) = (self.belongings, &auxiliary.service.name);
         let volumes = self.volumes.get(name).map(Vec::as_slice).unwrap_or_default();
-        let body = bodies::auxiliary(auxiliary, self.network, volumes, belongings.labels().of("service"));
+        let output = self.output.map(|volume| Output { volume, file: 1 });
+        let labels = belongings.labels().of("service");
+        let body = bodies::auxiliary(auxiliary, self.network, volumes, output, labels);
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("creating {}", self.folder.display()))?;
         let log = self.folder.join(format!("{name}.log"));
@@ -82,6 +89,9 @@ impl Auxiliaries<'_> {
         });
         let exit = container::start(belongings, &id).await?;
         self.watch(name, exit.clone());
+        if let Some(within) = self.within {
+            within.runs(name, id.clone());
+        }
         Ok(Started { id, exit, log })
     }
 

@@ -13,7 +13,28 @@ use bollard::models::{
 use harness_systems::{Auxiliary, Berth, Contained, HealthCheck, Service, Volume};
 
 use super::image::NOBODY;
-use super::sandbox::{bounded, confined};
+use super::sandbox::{bounded, confined, shared};
+use super::within::{self, OUTPUT};
+
+/// Where programs of a container write what they assert.
+#[derive(Clone, Copy)]
+pub(super) struct Output<'a> {
+    /// The volume that all containers share.
+    pub(super) volume: &'a str,
+    /// What tells the file of this start from those of others.
+    pub(super) file: u64,
+}
+
+impl Output<'_> {
+    /// The same body with the volume, and with what its programs are told of it.
+    fn into(self, service: &Service, mut body: ContainerCreateBody) -> ContainerCreateBody {
+        let told = within::environment(&service.name, &format!("container-{}", self.file));
+        body.env.get_or_insert_default().extend(told);
+        let host = body.host_config.get_or_insert_default();
+        host.mounts.get_or_insert_default().push(shared(self.volume, OUTPUT));
+        body
+    }
+}
 
 /// What all members' containers have in common.
 pub(super) struct Common<'a> {
@@ -21,6 +42,8 @@ pub(super) struct Common<'a> {
     pub(super) sandbox: &'a str,
     /// Its volumes and where they are mounted.
     pub(super) volumes: &'a [(String, String)],
+    /// Where its programs write what they assert, where tests are run.
+    pub(super) output: Option<Output<'a>>,
     /// What it carries.
     pub(super) labels: HashMap<String, String>,
 }
@@ -29,13 +52,17 @@ impl Common<'_> {
     /// A service of a file, on the volumes that were made for it.
     pub(super) fn service(&self, service: &Service) -> ContainerCreateBody {
         let host = self.host(asked_for(service));
-        described(service, self.body(host))
+        let body = described(service, self.body(host));
+        match self.output {
+            Some(output) => output.into(service, body),
+            None => body,
+        }
     }
 
     fn host(&self, base: HostConfig) -> HostConfig {
         let namespace = format!("container:{}", self.sandbox);
         let mut mounts = base.mounts.clone().unwrap_or_default();
-        mounts.extend(self.volumes.iter().map(|(name, path)| keep_in(name, path)));
+        mounts.extend(self.volumes.iter().map(|(name, path)| shared(name, path)));
         bounded(HostConfig {
             network_mode: Some(namespace.clone()),
             pid_mode: Some(namespace),
@@ -88,10 +115,11 @@ pub(super) fn auxiliary(
     Auxiliary { service, health, .. }: &Auxiliary,
     network: &str,
     volumes: &[(String, String)],
+    output: Option<Output<'_>>,
     labels: HashMap<String, String>,
 ) -> ContainerCreateBody {
     let mut host = bounded(HostConfig { network_mode: Some(network.to_owned()), ..asked_for(service) });
-    host.mounts.get_or_insert_default().extend(volumes.iter().map(|(name, path)| keep_in(name, path)));
+    host.mounts.get_or_insert_default().extend(volumes.iter().map(|(name, path)| shared(name, path)));
     let names = EndpointSettings { aliases: Some(service.aliases.clone()), ..EndpointSettings::default() };
     let body = ContainerCreateBody {
         labels: Some(labels),
@@ -105,7 +133,11 @@ pub(super) fn auxiliary(
         host_config: Some(host),
         ..ContainerCreateBody::default()
     };
-    described(service, body)
+    let body = described(service, body);
+    match output {
+        Some(output) => output.into(service, body),
+        None => body,
+    }
 }
 
 fn health_check(health: &HealthCheck) -> HealthConfig {
@@ -162,15 +194,6 @@ fn some(words: &[String]) -> Option<Vec<String>> {
     (!words.is_empty()).then(|| words.to_vec())
 }
 
-fn keep_in(name: &str, path: &str) -> Mount {
-    Mount {
-        source: Some(name.to_owned()),
-        target: Some(path.to_owned()),
-        typ: Some(MountType::VOLUME),
-        ..Mount::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -194,7 +217,7 @@ mod tests {
     };
 
     fn common<'a>(volumes: &'a [(String, String)]) -> Common<'a> {
-        Common { sandbox: "h1", volumes, labels: HashMap::new() }
+        Common { sandbox: "h1", volumes, output: None, labels: HashMap::new() }
     }
 
     #[test]

@@ -21,13 +21,14 @@ use tokio::net::TcpStream;
 use super::agent::{Agent, peer};
 use super::auxiliary::Auxiliaries;
 use super::belongings::Belongings;
-use super::bodies::Common;
+use super::bodies::{Common, Output};
 use super::engine::Engine;
 use super::image::{DATA, EXECUTABLE};
 use super::insider::Insider;
 use super::member::Member;
 use super::sandbox::{Plan, Sandbox, dialled, mount_points};
 use super::trouble::Trouble;
+use super::within::{self, Within};
 use super::{image, keep, pull};
 use crate::clock::{RunClock, RunNs};
 use crate::cluster::observer::{self, Watched};
@@ -60,6 +61,8 @@ pub struct DockerSettings {
     /// The address on which client ports are published; none is the members' own addresses when the engine is
     /// on this machine.
     pub publish: Option<IpAddr>,
+    /// Whether test commands are run in the containers.
+    pub tests: bool,
 }
 
 /// The cluster. Its fields are dropped in their order, and what is on the engine goes with the last of them.
@@ -74,6 +77,8 @@ pub struct DockerCluster {
     questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
     /// The containers that run, for commands in them.
     inside: Arc<Insider>,
+    /// The same for test commands, where those were asked for.
+    pub(super) within: Option<Arc<Within>>,
     /// Whether clients reach members through a published port, which accepts although nobody listens behind.
     pub(super) published: bool,
     pub(super) events: EventLog,
@@ -90,6 +95,8 @@ pub struct DockerCluster {
     image: String,
     network: String,
     volumes: BTreeMap<MemberId, Vec<(String, String)>>,
+    /// The volume into which everybody writes what is asserted, where tests are run.
+    output: Option<String>,
     /// Those of the services beside the members, by name.
     beside: BTreeMap<String, Vec<(String, String)>>,
     observer: Mutex<Option<tokio::task::AbortHandle>>,
@@ -103,6 +110,23 @@ enum Reach {
     Direct,
     /// At ports that the engine publishes on this address.
     Published(IpAddr),
+}
+
+impl Reach {
+    fn by(docker: &DockerSettings, gateway: Option<IpAddr>) -> Self {
+        match docker.publish {
+            Some(address) => Self::Published(address),
+            None if gateway.is_some_and(is_ours) => Self::Direct,
+            None => Self::Published(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        }
+    }
+
+    fn published(self) -> Option<IpAddr> {
+        match self {
+            Self::Direct => None,
+            Self::Published(address) => Some(address),
+        }
+    }
 }
 
 impl DockerCluster {
@@ -138,6 +162,7 @@ impl DockerCluster {
             }
         };
         let inside = Arc::new(Insider::new(belongings.engine().clone()));
+        let within = within(&belongings, contained(&settings)?, &made).await?;
         Ok(Self {
             settings,
             docker,
@@ -147,6 +172,7 @@ impl DockerCluster {
             clients: made.clients,
             questions: made.questions,
             inside,
+            within,
             published: made.reach != Reach::Direct,
             events,
             clock,
@@ -158,6 +184,7 @@ impl DockerCluster {
             image: made.image,
             network: made.network,
             volumes: made.volumes,
+            output: made.output,
             beside: made.beside,
             observer: Mutex::default(),
             belongings,
@@ -185,6 +212,7 @@ impl DockerCluster {
         let common = Common {
             sandbox: &sandbox.id,
             volumes: self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default(),
+            output: self.output.as_deref().map(|volume| Output { volume, file: self.clock.now() }),
             labels: self.belongings.labels().of("member"),
         };
         let berth = Berth {
@@ -203,12 +231,17 @@ impl DockerCluster {
                 "what this image has synced is not known, so nothing else can be lost: --lose-unsynced never"
             );
         }
-        let body = match (&self.docker.image, system.services().and_then(|all| all.get(place_of(id)))) {
+        let service = system.services().and_then(|all| all.get(place_of(id)));
+        let body = match (&self.docker.image, service) {
             (Some(image), _) => common.named((image, &self.docker.image_command), system, &berth),
             (None, Some(service)) => common.service(service),
             (None, None) => common.ours(&self.image, system, &berth),
         };
+        let name = service.map(|service| service.name.clone());
         let (begun, container) = self.member(id)?.start(&self.belongings, &self.trouble, body).await?;
+        if let (Some(within), Some(name)) = (&self.within, name) {
+            within.runs(&name, container.clone());
+        }
         self.inside.runs(id, container);
         Ok(begun)
     }
@@ -234,6 +267,8 @@ impl DockerCluster {
             belongings: &self.belongings,
             network: &self.network,
             volumes: &self.beside,
+            output: self.output.as_deref(),
+            within: self.within.as_deref(),
             folder: self.settings.folder.join("services"),
             trouble: &self.trouble,
             patience,
@@ -393,6 +428,7 @@ struct Made {
     image: String,
     network: String,
     volumes: BTreeMap<MemberId, Vec<(String, String)>>,
+    output: Option<String>,
     beside: BTreeMap<String, Vec<(String, String)>>,
     sandboxes: BTreeMap<MemberId, Sandbox>,
     clients: BTreeMap<MemberId, SocketAddr>,
@@ -428,17 +464,10 @@ async fn make(
     let (image, (network, gateway)) = (image?, gateway?);
     let volumes: BTreeMap<_, _> = members.keys().copied().zip(volumes?).collect();
     let beside: BTreeMap<_, _> = beside?.into_iter().collect();
+    let output = if docker.tests { Some(output(belongings).await?) } else { None };
     let imported = begun.elapsed();
-    let reach = match docker.publish {
-        Some(address) => Reach::Published(address),
-        None if gateway.is_some_and(is_ours) => Reach::Direct,
-        None => Reach::Published(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-    };
+    let reach = Reach::by(docker, gateway);
     let trouble = Trouble::none(belongings.closing());
-    let publish = match reach {
-        Reach::Direct => None,
-        Reach::Published(address) => Some(address),
-    };
     let starts = members.iter().map(|(id, member)| {
         let volumes = volumes.get(id).map(Vec::as_slice).unwrap_or_default();
         let plan = Plan {
@@ -446,8 +475,9 @@ async fn make(
             image: &image,
             network: &network,
             volumes,
+            output: output.as_deref(),
             ports: [&[ports.client], ports.questions].concat(),
-            publish,
+            publish: reach.published(),
             hostname: service(*id).map(|service| service.hostname.as_deref().unwrap_or(&service.name)),
             aliases: service(*id).map(|service| service.aliases.as_slice()).unwrap_or_default(),
             trouble: &trouble,
@@ -463,7 +493,19 @@ async fn make(
     reachable(reach, clients.values().next().copied()).await?;
     let clocks = clocks(sandboxes.values().next()).await;
     tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
-    Ok(Made { image, network, volumes, beside, sandboxes, clients, questions, reach, trouble, clocks })
+    Ok(Made {
+        image,
+        network,
+        volumes,
+        output,
+        beside,
+        sandboxes,
+        clients,
+        questions,
+        reach,
+        trouble,
+        clocks,
+    })
 }
 
 /// Where a port of each member is found from here.
@@ -511,6 +553,26 @@ async fn network(belongings: &Belongings) -> anyhow::Result<(String, Option<IpAd
     let configurations = seen.ipam.and_then(|ipam| ipam.config).unwrap_or_default();
     let gateway = configurations.iter().find_map(|one| one.gateway.as_deref()?.parse().ok());
     Ok((id, gateway))
+}
+
+/// The volume into which programs in containers write what they assert.
+async fn output(belongings: &Belongings) -> anyhow::Result<String> {
+    let made = volumes(belongings, "of".to_owned(), vec![within::OUTPUT.to_owned()]).await?;
+    made.into_iter().next().map(|(name, _)| name).ok_or_else(|| anyhow!("no volume was made"))
+}
+
+/// What runs test commands in containers, where those were asked for.
+async fn within(
+    belongings: &Belongings,
+    system: &dyn Contained,
+    made: &Made,
+) -> anyhow::Result<Option<Arc<Within>>> {
+    let (Some(_), Some(sandbox)) = (&made.output, made.sandboxes.values().next()) else { return Ok(None) };
+    let members = system.services().unwrap_or_default().iter();
+    let beside = system.auxiliaries().all().map(|auxiliary| &auxiliary.service);
+    let names: Vec<&str> = members.chain(beside).map(|service| service.name.as_str()).collect();
+    let engine = belongings.engine().clone();
+    Ok(Some(Arc::new(Within::prepare(engine, sandbox.id.clone(), &names).await?)))
 }
 
 /// The volumes of a service beside the members, with its name.

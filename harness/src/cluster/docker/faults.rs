@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use anyhow::bail;
@@ -17,6 +17,8 @@ use runs::member::MemberId;
 
 use super::agent::peer;
 use super::ensemble::DockerCluster;
+use super::within::Within;
+use crate::cluster::containers::Containers;
 use crate::cluster::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic};
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound, Probed};
@@ -258,6 +260,11 @@ impl Cluster for DockerCluster {
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {
         Box::pin(self.ask_port(member))
+    }
+
+    fn containers(&self) -> Option<Arc<dyn Containers>> {
+        let within: Arc<dyn Containers> = Arc::<Within>::clone(self.within.as_ref()?);
+        Some(within)
     }
 
     fn broken(&self) -> Async<'_, String> {

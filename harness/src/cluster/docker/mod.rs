@@ -18,6 +18,7 @@
 //! - `container`, `agent`, `sandbox`, `member`, `bodies`: the parts of a member; `auxiliary`: what stands
 //!   beside them.
 //! - `keep`: their data; `limits`: what they may take of the machine; `trouble`: what broke.
+//! - `insider`, `within`: commands in containers, of the bench's questions and of the user's tests.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
 pub mod elf;
@@ -42,6 +43,7 @@ mod limits;
 mod member;
 mod sandbox;
 mod trouble;
+mod within;
 
 pub use engine::{Engine, NoEngine};
 pub use ensemble::{DockerCluster, DockerSettings};

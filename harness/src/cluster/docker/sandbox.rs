@@ -23,6 +23,7 @@ use super::image::{DATA, EXECUTABLE};
 use super::labels::SANDBOX;
 use super::limits::{MEMORY_BYTES, MOST_PROCESSES};
 use super::trouble::Trouble;
+use super::within::OUTPUT;
 use crate::cluster::voice::Place;
 
 /// How long a container's description may take.
@@ -51,6 +52,8 @@ pub(super) struct Plan<'a> {
     pub(super) network: &'a str,
     /// The member's volumes and where they are mounted.
     pub(super) volumes: &'a [(String, String)],
+    /// The volume into which everybody writes what is asserted, where tests are run.
+    pub(super) output: Option<&'a str>,
     /// Where the system serves clients, and is asked how it is.
     pub(super) ports: Vec<u16>,
     /// The address on which those ports are published.
@@ -107,11 +110,16 @@ impl Plan<'_> {
                 auto_remove: Some(true),
                 cap_drop: Some(vec!["ALL".to_owned()]),
                 cap_add: Some(["NET_ADMIN", "SYS_PTRACE", "KILL"].map(str::to_owned).to_vec()),
-                mounts: Some(self.volumes.iter().map(|(name, path)| look_at(name, path)).collect()),
+                mounts: Some(self.mounts()),
                 ..confined()
             })),
             ..ContainerCreateBody::default()
         }
+    }
+
+    fn mounts(&self) -> Vec<Mount> {
+        let own = self.volumes.iter().map(|(name, path)| look_at(name, path));
+        own.chain(self.output.map(|name| shared(name, OUTPUT))).collect()
     }
 
     /// The address that it got, and the ports that were published for its own.
@@ -175,6 +183,16 @@ fn look_at(name: &str, path: &str) -> Mount {
         typ: Some(MountType::VOLUME),
         read_only: Some(true),
         volume_options: Some(MountVolumeOptions { no_copy: Some(true), ..MountVolumeOptions::default() }),
+        ..Mount::default()
+    }
+}
+
+/// A volume of the run's as everybody sees it who may write there.
+pub(super) fn shared(name: &str, path: &str) -> Mount {
+    Mount {
+        source: Some(name.to_owned()),
+        target: Some(path.to_owned()),
+        typ: Some(MountType::VOLUME),
         ..Mount::default()
     }
 }

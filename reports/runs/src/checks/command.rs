@@ -10,9 +10,11 @@ use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
 
 use super::{Case, Check};
+use crate::clock::RunNs;
 use crate::numbers::{duration, ns_to_ms, plural};
 use crate::observed::CommandEnd;
 use crate::results::{FaultRecord, FaultState, RunInfo};
+use crate::template::Word;
 
 /// What it is called in results.
 pub const NAME: &str = "command";
@@ -23,90 +25,79 @@ pub const MET_FAULTS: &str = "command-met-faults";
 pub(super) const CHECK: Check = Check { about: "what the command found", judge };
 
 fn judge(case: &Case<'_>) -> Vec<CheckResult> {
-    if !case.run.is_wrapped() {
+    if case.run.command.is_none() {
         return Vec::new();
     }
     let Some(end) = &case.observed.command else {
         let summary = "how the command ended is not on record";
         return vec![CheckResult::new(NAME, Verdict::Unknown, summary)];
     };
-    [Some(ended(end)), met_faults(case.run, case.faults, end)].into_iter().flatten().collect()
+    let met = met_faults(case.run, case.faults, (end.from_ns, end.to_ns), "the command");
+    [Some(ended(end)), met].into_iter().flatten().collect()
 }
 
 fn ran(end: &CommandEnd) -> String {
-    duration(ns_to_ms(end.to_ns.saturating_sub(end.from_ns)))
+    lasted((end.from_ns, end.to_ns))
 }
 
-/// The statuses by which shells say that a signal ended what they ran: 128 and the signal's number.
-const SIGNALLED: std::ops::RangeInclusive<i32> = 129..=192;
+fn lasted((from, to): (RunNs, RunNs)) -> String {
+    duration(ns_to_ms(to.saturating_sub(from)))
+}
 
 /// What its end says.
 fn ended(end: &CommandEnd) -> CheckResult {
     let ran = ran(end);
-    // A shell says of what it ran that a signal ended it by its own status.
-    let told = |status: i32| SIGNALLED.contains(&status).then(|| status - SIGNALLED.start());
-    let (status, signal) = match end.status.and_then(told) {
-        Some(signal) => (None, Some(signal + 1)),
-        None => (end.status, end.signal),
+    let word = match (end.status, end.signal) {
+        (Some(status), _) => Some(Word::of(status.into())),
+        (None, signal) => signal.map(|signal| Word::of_signal(signal.into())),
     };
-    let (verdict, summary) = match (end.stopped, status, signal) {
-        (true, _, _) => (
+    let (verdict, summary) = match word {
+        _ if end.stopped => (
             Verdict::Unknown,
             format!("the command was asked to end after {ran}, and found nothing until then"),
         ),
-        (false, Some(status @ (126 | 127)), _) => {
+        Some(Word::Succeeded) => (Verdict::Valid, format!("the command succeeded after {ran}")),
+        Some(Word::Failed(status)) => {
+            (Verdict::Invalid, format!("the command failed with exit status {status} after {ran}"))
+        }
+        Some(Word::Crashed(name)) => (Verdict::Invalid, format!("the command crashed ({name}) after {ran}")),
+        Some(Word::CantRun(status)) => {
             let says = "which says that a program is not there or can't be run";
             (Verdict::Unknown, format!("the command ended with exit status {status}, {says}"))
         }
-        (false, Some(0), _) => (Verdict::Valid, format!("the command succeeded after {ran}")),
-        (false, Some(status), _) => {
-            (Verdict::Invalid, format!("the command failed with exit status {status} after {ran}"))
-        }
-        (false, None, Some(signal)) => match crash(signal) {
-            Some(name) => (Verdict::Invalid, format!("the command crashed ({name}) after {ran}")),
-            None => (
-                Verdict::Unknown,
-                format!("signal {signal} ended the command from outside after {ran}, so it found nothing"),
-            ),
-        },
-        (false, None, None) => (Verdict::Unknown, "how the command ended is not known".to_owned()),
+        Some(Word::FromOutside(signal)) => (
+            Verdict::Unknown,
+            format!("signal {signal} ended the command from outside after {ran}, so it found nothing"),
+        ),
+        None => (Verdict::Unknown, "how the command ended is not known".to_owned()),
     };
     CheckResult::new(NAME, verdict, summary).with_evidence(json!(end))
 }
 
-/// The signals that a program brings upon itself.
-fn crash(signal: i32) -> Option<&'static str> {
-    // Numbers of Linux, as every architecture that this runs on has them.
-    Some(match signal {
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        11 => "SIGSEGV",
-        31 => "SIGSYS",
-        _ => return None,
-    })
-}
-
-/// Whether any fault was seen to bite while it ran; none where no faults were asked for.
-fn met_faults(run: &RunInfo, faults: &[FaultRecord], end: &CommandEnd) -> Option<CheckResult> {
+/// Whether any fault was seen to bite while `what` ran, from one moment to another; none where no faults were
+/// asked for.
+pub(super) fn met_faults(
+    run: &RunInfo,
+    faults: &[FaultRecord],
+    span: (RunNs, RunNs),
+    what: &str,
+) -> Option<CheckResult> {
     if run.nemeses.is_empty() && run.not_tried.is_empty() {
         return None;
     }
     let met: Vec<&str> = faults
         .iter()
         .filter(|fault| fault.state == FaultState::Verified)
-        .filter(|fault| fault.verified_ns.is_some_and(|at| at < end.to_ns))
-        .filter(|fault| fault.verified_healed_ns.is_none_or(|at| at > end.from_ns))
+        .filter(|fault| fault.verified_ns.is_some_and(|at| at < span.1))
+        .filter(|fault| fault.verified_healed_ns.is_none_or(|at| at > span.0))
         .map(|fault| fault.id.as_str())
         .collect();
     let number = u64::try_from(met.len()).unwrap_or(u64::MAX);
     let (verdict, summary) = if met.is_empty() {
         let advice = "let it run longer, or shorten --interval";
-        (Verdict::Unknown, format!("the command ended after {} and met no fault: {advice}", ran(end)))
+        (Verdict::Unknown, format!("{what} ended after {} and met no fault: {advice}", lasted(span)))
     } else {
-        (Verdict::Valid, format!("the command ran through {}", plural(number, "verified fault")))
+        (Verdict::Valid, format!("{what} ran through {}", plural(number, "verified fault")))
     };
     Some(CheckResult::new(MET_FAULTS, verdict, summary).with_evidence(json!({ "faults": met })))
 }
@@ -154,13 +145,15 @@ mod tests {
             verified_healed_ns: Some(from + S),
             ..FaultRecord::default()
         };
-        let verdict = |faults: &[FaultRecord]| met_faults(&asked, faults, &done).map(|found| found.verdict);
+        let span = (done.from_ns, done.to_ns);
+        let met = |run: &RunInfo, faults: &[FaultRecord]| met_faults(run, faults, span, "the command");
+        let verdict = |faults: &[FaultRecord]| met(&asked, faults).map(|found| found.verdict);
         assert_eq!(verdict(&[]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[fault(12 * S, FaultState::Verified)]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[fault(3 * S, FaultState::Leaked)]), Some(Verdict::Unknown));
         // Injected in its last moment, and seen to bite when it was gone.
         assert_eq!(verdict(&[fault(11 * S - 1, FaultState::Verified)]), Some(Verdict::Unknown));
         assert_eq!(verdict(&[fault(3 * S, FaultState::Verified)]), Some(Verdict::Valid));
-        assert_eq!(met_faults(&RunInfo::default(), &[], &done), None);
+        assert_eq!(met(&RunInfo::default(), &[]), None);
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
 //! - [`command`]: what the user's own command found, where one worked on the members.
+//! - [`template`]: what test commands in the containers found, and what programs there assert.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
 //! - [`leadership`]: of applications, somebody holds again; [`notifications`]: one is told, and not all.
 //! - [`fencing`]: no change is acknowledged in an epoch that had ended.
@@ -53,6 +54,7 @@ macro_rules! checks {
 checks! {
     promises,
     command,
+    template,
     fencing,
     progress,
     recovery,
