@@ -27,7 +27,7 @@ pub struct ClientCheckArgs {
     /// The client of the system that this file describes
     #[arg(long, value_name = "FILE")]
     pub system: Option<String>,
-    /// What a member says first, where it speaks first: `'INFO {}\r\n'`
+    /// What a member says first, where it speaks first: `'INFO {}\r\n'`; `\x00` is the byte of that number
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub greeting: String,
     /// The client's command

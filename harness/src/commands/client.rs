@@ -71,9 +71,33 @@ fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
     }
 }
 
-/// A text with `\r` and `\n` as they are typed.
-fn unescaped(text: &str) -> String {
-    text.replace("\\r", "\r").replace("\\n", "\n")
+/// The bytes of a text in which `\r`, `\n` and `\x00` to `\xff` stand as they are typed.
+fn unescaped(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let escaped = match rest.get(..2) {
+            Some("\\r") => Some((b'\r', 2)),
+            Some("\\n") => Some((b'\n', 2)),
+            Some("\\x") => {
+                let digits = rest.get(2..4).filter(|digits| !digits.starts_with('+'));
+                digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).map(|byte| (byte, 4))
+            }
+            _ => None,
+        };
+        let taken = match escaped {
+            Some((byte, taken)) => {
+                bytes.push(byte);
+                taken
+            }
+            None => {
+                bytes.extend(letter.to_string().as_bytes());
+                letter.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    bytes
 }
 
 fn line(finding: &Finding) -> String {
@@ -84,4 +108,18 @@ fn line(finding: &Finding) -> String {
         Weight::Fault => "✗",
     };
     format!("{mark} {}: {}\n", finding.tried, finding.seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unescaped;
+
+    #[test]
+    fn a_greeting_is_typed_with_its_bytes_by_number() {
+        assert_eq!(unescaped(r"INFO {}\r\n"), b"INFO {}\r\n");
+        assert_eq!(unescaped(r"R\x00\x08\xffü"), b"R\x00\x08\xff\xc3\xbc");
+        for plain in [r"\", r"\x", r"\x0", r"\xü", r"\x+1", r"\q"] {
+            assert_eq!(unescaped(plain), plain.as_bytes());
+        }
+    }
 }

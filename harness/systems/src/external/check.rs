@@ -92,7 +92,7 @@ impl Conduct {
 pub async fn converse(
     program: &Program,
     beginning: &Beginning,
-    greeting: &str,
+    greeting: &[u8],
 ) -> Result<Vec<Finding>, String> {
     let mut talk = Talk { program, beginning, greeting, number: 0, asked: 0, findings: Vec::new() };
     let process = talk.start().await?;
@@ -138,7 +138,7 @@ fn operation(function: Function) -> Option<Op> {
 struct Talk<'a> {
     program: &'a Program,
     beginning: &'a Beginning,
-    greeting: &'a str,
+    greeting: &'a [u8],
     number: u64,
     asked: u64,
     findings: Vec<Finding>,
@@ -295,7 +295,7 @@ struct Member {
 }
 
 impl Member {
-    async fn open(conduct: Conduct, greeting: &str) -> std::io::Result<Self> {
+    async fn open(conduct: Conduct, greeting: &[u8]) -> std::io::Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let arrived = Arc::new(Mutex::new(0));
         if conduct == Conduct::Refuses {
@@ -305,7 +305,7 @@ impl Member {
         }
         let listener = TcpListener::bind(any).await?;
         let address = listener.local_addr()?;
-        let (seen, greeting) = (Arc::clone(&arrived), greeting.to_owned());
+        let (seen, greeting) = (Arc::clone(&arrived), greeting.to_vec());
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(hear(stream, conduct, greeting.clone(), Arc::clone(&seen)));
@@ -329,8 +329,8 @@ impl Drop for Member {
 }
 
 /// Reads what a client sends, and counts how often the value is in it.
-async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: String, arrived: Arc<Mutex<usize>>) {
-    if stream.write_all(greeting.as_bytes()).await.is_err() {
+async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: Vec<u8>, arrived: Arc<Mutex<usize>>) {
+    if stream.write_all(&greeting).await.is_err() {
         return;
     }
     let mut heard = Vec::new();
