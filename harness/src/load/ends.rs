@@ -27,13 +27,15 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// How long a member that serves may take to let a client in that reads it a last time.
 const CONNECTING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Creates every key. Process 0 does it, before any client uses that number.
+/// Creates every key. Process 0 does it, before any client uses that number. Whoever refuses may be a member
+/// that takes no writes, so the next one is asked.
 pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     let operations = shared.load.rules().workload_mut().setup();
     if operations.is_empty() {
         return Ok(());
     }
-    let member = *shared.cluster.members().first().ok_or_else(|| anyhow!("no member"))?;
+    let mut members = shared.cluster.members().iter().copied().cycle();
+    let mut member = members.next().ok_or_else(|| anyhow!("no member"))?;
     let mut client = client_at(shared, member, CALM_PATIENCE).await?;
     for op in operations {
         let deadline = Instant::now() + SET_UP_PATIENCE;
@@ -44,9 +46,8 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
                 // It certainly had no effect: a system that has just begun may not be ready for it yet.
                 EventKind::Fail if Instant::now() < deadline => {
                     tokio::time::sleep(PAUSE).await;
-                    if !client.is_connected() {
-                        let _ = client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await;
-                    }
+                    member = members.next().unwrap_or(member);
+                    let _ = client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await;
                 }
                 kind => bail!(
                     "creating key {} ended as {kind:?} although nothing is broken: {}",
