@@ -52,7 +52,9 @@ impl Marks {
 /// The member whose process holds the socket at `peer` that is connected to `here`; none when no process of a
 /// member of this run does.
 pub fn of(marks: &Marks, peer: SocketAddr, here: SocketAddr) -> Option<MemberId> {
-    let inode = inode(&fs::read_to_string("/proc/self/net/tcp").ok()?, peer, here)?;
+    let found = |table: &str| inode(&fs::read_to_string(table).ok()?, peer, here);
+    // Java dials by IPv6 sockets, wherever it dials to.
+    let inode = found("/proc/self/net/tcp").or_else(|| found("/proc/self/net/tcp6"))?;
     let socket = format!("socket:[{inode}]");
     fs::read_dir("/proc").ok()?.filter_map(Result::ok).find_map(|entry| {
         let name = entry.file_name();
@@ -64,12 +66,15 @@ pub fn of(marks: &Marks, peer: SocketAddr, here: SocketAddr) -> Option<MemberId>
     })
 }
 
-/// The number of the socket at `peer` that is connected to `here`.
+/// The number of the socket at `peer` that is connected to `here`, in a table of IPv4's or of IPv6's sockets.
 fn inode(table: &str, peer: SocketAddr, here: SocketAddr) -> Option<u64> {
     let (peer, here) = (as_in_table(peer)?, as_in_table(here)?);
+    let mapped = mapped();
     table.lines().find_map(|line| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let is_it = words.next()? == peer && words.next()? == here;
+        let addresses = line.split_ascii_whitespace().skip(1).take(2);
+        let mut addresses = addresses.map(|address| address.strip_prefix(&mapped).unwrap_or(address));
+        let mut words = line.split_ascii_whitespace().skip(3);
+        let is_it = addresses.next()? == peer && addresses.next()? == here;
         // Behind the addresses: state, queues, timer, retransmissions, user, time-out.
         let number = words.nth(6)?;
         is_it.then(|| number.parse().ok()).flatten().filter(|number| *number != 0)
@@ -96,6 +101,11 @@ fn member(environment: &[u8], token: &OsStr) -> Option<MemberId> {
         return None;
     }
     std::str::from_utf8(value(MEMBER_VARIABLE)?).ok()?.parse().ok().map(MemberId)
+}
+
+/// What stands before an address of IPv4 in a table of IPv6's sockets: `::ffff:`.
+fn mapped() -> String {
+    format!("{:016X}{:08X}", 0, u32::from_ne_bytes([0, 0, 0xFF, 0xFF]))
 }
 
 fn holds(files: &Path, socket: &str) -> bool {
@@ -173,5 +183,13 @@ mod tests {
         assert_eq!(inode(table, at(40_000), at(10_000)), Some(777));
         assert_eq!(inode(table, at(40_001), at(10_000)), None, "nobody holds it any more");
         assert_eq!(inode(table, at(10_000), at(40_000)), None);
+    }
+
+    #[test]
+    fn a_socket_of_ipv6_that_dials_an_address_of_ipv4_is_found() {
+        let line = "   0: 0000000000000000FFFF00000100007F:9C40 0000000000000000FFFF00000100007F:2710 01 \
+                    00000000:00000000 00:00000000 00000000     0        0 778 1 0 20\n";
+        let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        assert_eq!(inode(line, at(40_000), at(10_000)), Some(778));
     }
 }
