@@ -21,7 +21,7 @@ struct Beginning {
     next: &'static str,
 }
 
-const ALL: [Beginning; 5] = [
+const ALL: [Beginning; 7] = [
     Beginning {
         name: "night",
         files: &[("nightly.toml", include_str!("../../docs/nightly.toml"))],
@@ -58,6 +58,24 @@ const ALL: [Beginning; 5] = [
                that is there), processes nats-server, and the client python3.",
     },
     Beginning {
+        name: "postgres",
+        files: &[
+            ("compose.yaml", include_str!("../../docs/systems/postgres_compose.yaml")),
+            ("postgres.sh", include_str!("../../docs/systems/postgres.sh")),
+            ("postgres.Dockerfile", include_str!("../../docs/systems/postgres.Dockerfile")),
+            ("postgres_client.py", include_str!("../../docs/systems/postgres_client.py")),
+        ],
+        next: "the client alone:  harness client check --system FILE \
+               --greeting 'R\\x00\\x00\\x00\\x08\\x00\\x00\\x00\\x00Z\\x00\\x00\\x00\\x05I'\n\
+               its image:         docker build --file postgres.Dockerfile --tag postgres-patroni .\n\
+               in containers:     harness run --system ./FILE --workload set --pull missing \
+               --nemesis partition-leader,kill-leader --overlap --time-limit 100s --seed 488051702\n\n\
+               Containers need an image with PostgreSQL and Patroni (the one above, or\n\
+               POSTGRES_IMAGE=NAME) and one of ZooKeeper (--pull missing has it pulled, or\n\
+               ZOOKEEPER_IMAGE=NAME of one that is there), and the client python3.\n\
+               SYNCHRONOUS=true before the command has commits wait for a replica.",
+    },
+    Beginning {
         name: "redis",
         files: &[
             ("redis.toml", include_str!("../../docs/systems/redis.toml")),
@@ -83,6 +101,21 @@ const ALL: [Beginning; 5] = [
                the client alone:  harness client check --system FILE\n\
                a run:             harness run --system ./FILE --nodes 3 \
                --nemesis partition-one,kill-one,pause-one",
+    },
+    Beginning {
+        name: "zookeeper",
+        files: &[
+            ("compose.yaml", include_str!("../../docs/systems/zookeeper_compose.yaml")),
+            ("zookeeper_client.py", include_str!("../../docs/systems/zookeeper_client.py")),
+        ],
+        next: "the client alone:  harness client check --system FILE --greeting \
+               '\\x00\\x00\\x00\\x14\\x00\\x00\\x00\\x00\\x00\\x00u0\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01\
+               \\x00\\x00\\x00\\x00'\n\
+               in containers:     harness run --system ./FILE \
+               --nemesis partition-leader,kill-leader --time-limit 60s\n\n\
+               Containers need an image of ZooKeeper (--pull missing has it pulled, or\n\
+               ZOOKEEPER_IMAGE=NAME of one that is there), and the client python3.\n\
+               Without files of one's own, and as local processes: harness run --system zookeeper",
     },
 ];
 

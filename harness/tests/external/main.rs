@@ -1,6 +1,7 @@
 //! A system of the user's own, from its file to the verdict: members, a client that speaks lines, and clients
 //! that misbehave.
 
+mod begun;
 mod faults;
 mod locks;
 

@@ -3,6 +3,7 @@
 mod etcd;
 mod image;
 mod nats;
+mod postgres;
 mod redis;
 mod registry;
 mod templates;

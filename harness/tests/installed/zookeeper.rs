@@ -1,11 +1,13 @@
 //! Apache ZooKeeper, broken, proven and judged by what it promises; and replaced by the bundled node.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
+use std::sync::PoisonError;
 
 use harness_systems::zookeeper::ZooKeeper;
 
-use super::{check, json, machine, text};
+use super::image::Image;
+use super::{MACHINE, check, json, machine, text};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     super::run(folder, &[&["--rate", "200"], arguments].concat())
@@ -71,4 +73,30 @@ fn without_apache_zookeeper_a_run_is_refused_before_anything_is_started() {
     assert_eq!(output.status.code(), Some(254), "{}", text(&output));
     assert!(text(&output).contains("--zookeeper"), "{}", text(&output));
     assert!(!folder.path().join("runs").exists());
+}
+
+/// A run by the files of `harness init zookeeper`. Cuts and kills must be proven, and promises hold.
+#[test]
+fn what_takes_the_variables_of_zookeepers_image_holds_by_files_in_containers() {
+    let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(image) = Image::of_node("harness-test/zookeeper:installed") else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let harness = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).env("ZOOKEEPER_IMAGE", image.0);
+        command.output().expect("the harness starts")
+    };
+    let written = harness(&["init", "zookeeper"]);
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written));
+    let faults = ["--nemesis", "kill-leader,partition-leader", "--interval", "12s", "--time-limit", "32s"];
+    let run = ["run", "--system", "./compose.yaml", "--rate", "150"];
+    let output = harness(&[&run[..], &faults].concat());
+    // A machine too busy to show anything is no violation; what was shown must hold.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+    let results = json(folder.path(), "results.json");
+    for name in ["linearizable-updates", "version-order", "durability", "convergence"] {
+        assert_eq!(check(&results, name)["verdict"], "valid", "{name}: {}", text(&output));
+    }
+    assert_eq!(results["faults"]["verified"], 2, "{}", text(&output));
+    assert!(results["elections"].as_array().is_some_and(|all| all.len() >= 2), "{}", text(&output));
 }
