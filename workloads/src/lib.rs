@@ -38,7 +38,7 @@ mod rotation;
 mod shown;
 
 pub use op::Op;
-pub use outcome::{Claims, Outcome, Refusal, SESSION_EXPIRED, STALE_TOKEN, UNREADABLE};
+pub use outcome::{Claims, NOT_NEEDED, Outcome, Refusal, SESSION_EXPIRED, STALE_TOKEN, UNREADABLE};
 pub use params::{Params, RegisterParams};
 pub use promise::Promise;
 pub use workload::{Applications, Kind, Workload};

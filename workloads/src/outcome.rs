@@ -14,6 +14,10 @@ pub const UNREADABLE: i64 = -1;
 /// The error beside the end of a session of which somebody said that it expired.
 pub const SESSION_EXPIRED: &str = "session-expired";
 
+/// Beside the success of an operation that was never sent, because the system needs no such thing: nobody
+/// acknowledged it.
+pub const NOT_NEEDED: &str = "not-needed";
+
 /// The error of a guarded write that the store refused, because it had taken one with a larger token.
 pub const STALE_TOKEN: &str = "stale-token";
 
@@ -73,6 +77,12 @@ impl Outcome {
     #[must_use]
     pub fn not_sent(op: &Op, why: &str) -> Self {
         Self::without_result(EventKind::Fail, op, format!("{NOT_SENT}: {why}"))
+    }
+
+    /// An operation that is not sent, because what it makes is there from the beginning.
+    #[must_use]
+    pub fn not_needed(op: &Op) -> Self {
+        Self { error: Some(NOT_NEEDED.to_owned()), ..Self::told(op.value(), None) }
     }
 
     /// An operation whose answer never came.

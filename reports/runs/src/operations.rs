@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use checker::history::{Function, History, Interval, Op, Outcome, counts_during};
+use workloads::NOT_NEEDED;
 
 use crate::faults::{FaultLoad, FaultRecord, OperationMix};
 use crate::results::{OperationCounts, OutcomeCounts};
@@ -15,15 +16,21 @@ pub fn due_ns(op: &Op) -> u64 {
     op.due_ns.unwrap_or(op.invoke_ns)
 }
 
-/// Whether it asks for a change.
+/// Whether it asks the system for a change.
 pub fn is_update(op: &Op) -> bool {
-    op.kind.is_change()
+    op.kind.is_change() && !is_unasked(op)
+}
+
+/// Whether nobody was asked, because there was nothing to do: its success says nothing of the system.
+fn is_unasked(op: &Op) -> bool {
+    op.outcome == Outcome::Ok && op.error.as_deref() == Some(NOT_NEEDED)
 }
 
 /// When it was answered, counting a compare-and-set refused for its version as an answer: the service was
 /// there and said something definite.
 pub fn answered_ns(op: &Op) -> Option<u64> {
-    if op.outcome == Outcome::Ok || op.is_refused_cas() { op.complete_ns } else { None }
+    let is_answered = op.outcome == Outcome::Ok || op.is_refused_cas();
+    if is_answered && !is_unasked(op) { op.complete_ns } else { None }
 }
 
 /// The last moment of the history.
@@ -155,10 +162,21 @@ pub(crate) mod test_data {
 
 #[cfg(test)]
 mod tests {
-    use checker::history::EventKind;
+    use checker::history::{Event, EventKind, Value};
 
     use super::test_data::{Sketch, history, ok};
     use super::*;
+
+    #[test]
+    fn what_nobody_was_asked_for_is_no_answer_and_no_update() {
+        let make = |kind, time| Event::new(1, kind, Function::Create, 0, Value::Null, time);
+        let mut told = make(EventKind::Ok, 2);
+        let asked = History::from_events(vec![make(EventKind::Invoke, 1), told.clone()]).expect("a history");
+        assert!(is_update(&asked.ops()[0]) && answered_ns(&asked.ops()[0]).is_some());
+        told.error = Some(NOT_NEEDED.into());
+        let unasked = History::from_events(vec![make(EventKind::Invoke, 1), told]).expect("a history");
+        assert!(!is_update(&unasked.ops()[0]) && answered_ns(&unasked.ops()[0]).is_none());
+    }
 
     #[test]
     fn outcomes_are_counted_in_total_and_by_function() {

@@ -54,7 +54,7 @@ impl LinesClient {
         };
         if !lines::is_sent(op, process.functions()) {
             self.process = Some(process);
-            return Outcome::told(op.value(), None);
+            return Outcome::not_needed(op);
         }
         self.asked += 1;
         let line = lines::asked(op, self.asked, &member, patience);

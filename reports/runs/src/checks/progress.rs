@@ -153,9 +153,8 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u6
         .filter(|fault| fault.injected_ns.is_some())
         .map(|fault| (fault.asked_ns, fault.verified_healed_ns.unwrap_or(u64::MAX)))
         .collect();
-    let is_known = |stretch: &Stretch<'_>| {
-        !own.iter().any(|(from, to)| *from < stretch.to && *to > stretch.from)
-    };
+    let is_known =
+        |stretch: &Stretch<'_>| !own.iter().any(|(from, to)| *from < stretch.to && *to > stretch.from);
     faults
         .iter()
         .filter(|fault| fault.verified_ns.is_some() && !fault.majority_side.is_empty())

@@ -14,7 +14,7 @@ use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
 
 use super::{Case, Check, command};
-use crate::assertions::{AssertionKind, Asserted, Property};
+use crate::assertions::{Asserted, AssertionKind, Property};
 use crate::findings::shortened;
 use crate::numbers::plural;
 use crate::template::{CommandKind, Execution, Tally, TemplateRun, Word};
