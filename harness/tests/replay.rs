@@ -138,7 +138,7 @@ fn what_cannot_be_replayed_is_refused_with_the_reason() {
         schedule.replace("\"nemeses\": []", "\"nemeses\": [\"earthquake\"]"),
     )
     .expect("written");
-    refused("runs/latest", "can't be read by this build");
+    refused("runs/latest", "there is no nemesis `earthquake`");
     std::fs::remove_file(run.join("schedule.json")).expect("removed");
     refused("runs/latest", "has no schedule.json");
 }
