@@ -399,6 +399,10 @@ mod tests {
             PortState::Answers
         );
         served.await.expect("served");
-        assert_eq!(port(description, Whereabouts::of(MemberId(1), address)).await, PortState::Refuses);
+        // A port that nobody listens at, and that nobody else can take meanwhile.
+        let taken = tokio::net::TcpSocket::new_v4().expect("a socket");
+        taken.bind(([127, 0, 0, 1], 0).into()).expect("a port");
+        let nowhere = taken.local_addr().expect("an address");
+        assert_eq!(port(description, Whereabouts::of(MemberId(1), nowhere)).await, PortState::Refuses);
     }
 }
