@@ -30,12 +30,12 @@ use harness_systems::application::{Answered, Runs, monotonic_ns};
 use harness_systems::external::{
     MEMBERS_VARIABLE, SESSION_VARIABLE, STORE_VARIABLE, accused, holder, listed,
 };
+use harness_systems::failure::FirstFailure;
 use harness_systems::mutant::ClientMutant;
 use harness_systems::program::Program;
 use runs::member::MemberId;
 use runs::notices::{Notice, Notices};
 use rustix::process::Signal;
-use tokio::sync::watch;
 use workloads::{Kind, Op, Outcome};
 
 use crate::clock::{RunClock, RunNs};
@@ -86,7 +86,7 @@ pub struct Applications {
     living: Mutex<BTreeMap<u64, Arc<Process>>>,
     notices: Mutex<Notices>,
     /// What one of them did that no client may do.
-    failed: watch::Sender<Option<String>>,
+    failed: FirstFailure,
     clock: RunClock,
 }
 
@@ -107,7 +107,7 @@ impl Applications {
             numbers: AtomicU64::new(0),
             living: Mutex::default(),
             notices: Mutex::default(),
-            failed: watch::Sender::new(None),
+            failed: FirstFailure::default(),
             clock,
             settings,
         })
@@ -217,22 +217,15 @@ impl Applications {
     /// One of them did what no client may do: nothing that it said can be judged.
     fn fail(&self, application: u64, why: &str, line: &[u8]) {
         let log = self.of(application).map(|process| process.log().to_owned());
-        let words = log.as_ref().and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
-        self.failed.send_if_modified(|failed| {
-            let first = failed.is_none();
-            failed.get_or_insert_with(|| accused(why, Some(line), &words, log.as_deref()));
-            first
+        self.failed.note(|| {
+            let words = log.as_ref().and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
+            accused(why, Some(line), &words, log.as_deref())
         });
     }
 
     /// Completes when that has happened.
     pub async fn broken(&self) -> String {
-        let mut failed = self.failed.subscribe();
-        let reason = failed.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-        match reason {
-            Some(reason) => reason,
-            None => std::future::pending().await,
-        }
+        self.failed.noted().await
     }
 
     /// The application that holds something by the largest token that was told.

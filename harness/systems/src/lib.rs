@@ -13,6 +13,7 @@
 //! - [`external`]: a system of the user's own, which a file describes.
 //! - [`application`]: what clients that are processes of their own are told, and answer.
 //! - [`own`]: commands of faults of the user's own.
+//! - [`failure`]: what no client may do, once one did it.
 //! - [`mutant`]: bugs of clients, to see that a judge notices.
 //!
 //! What it must never know: how members are broken, how a load is paced, what a history means, and where the
@@ -23,6 +24,7 @@ pub mod catalogue;
 pub mod client;
 pub mod etcd;
 pub mod external;
+pub mod failure;
 pub mod look;
 pub mod mutant;
 pub mod own;

@@ -58,7 +58,7 @@ pub fn outcome(op: &Op, id: u64, line: &[u8], clock: &Clock<'_>) -> Result<Outco
                 return Ok(stale(op));
             }
             // Whoever says until when it was certain looked before that; nobody else looked at all.
-            let until = until.unwrap_or(judged.at + 1);
+            let until = until.unwrap_or(judged.at.saturating_add(1));
             let looked = judged.at.min(until.saturating_sub(1));
             let list = [token, value, moment(looked), moment(until), moment(judged.at)];
             let claims = Claims { version: Some(judged.place), ..Claims::default() };
@@ -124,6 +124,12 @@ mod tests {
     }
 
     #[test]
+    fn a_moment_beyond_all_others_breaks_nothing() {
+        let last = r#"{"id":7,"type":"ok","value":{"admitted":true,"place":1,"at":18446744073709551615}}"#;
+        assert_eq!(list(STORE, last)[2..], [i64::MAX, i64::MAX, i64::MAX]);
+    }
+
+    #[test]
     fn a_release_and_what_was_not_done_are_as_of_any_client() {
         let release = Body::Release { token: 41 };
         assert_eq!(
@@ -144,6 +150,7 @@ mod tests {
             (Body::Acquire, r#"{"id":6,"type":"ok","value":1}"#, "it answers 6"),
             (STORE, r#"{"id":7,"type":"ok"}"#, "what the store said"),
             (STORE, r#"{"id":7,"type":"ok","value":{"admitted":true,"place":-1,"at":5}}"#, "the store said"),
+            (STORE, r#"{"id":7,"type":"ok","value":{"admitted":true,"place":1,"at":-5}}"#, "the store said"),
             (STORE, "ok", "no answer"),
         ] {
             assert!(said(body, line).expect_err(line).contains(word), "{line}");

@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::{Notify, Semaphore};
 
 use super::process::Process;
+use crate::failure::FirstFailure;
 use crate::program::Program;
 use crate::system::Beginning;
 
@@ -39,7 +40,7 @@ pub struct Pool {
     state: Mutex<State>,
     news: Notify,
     slots: Semaphore,
-    failed: watch::Sender<Option<String>>,
+    failed: FirstFailure,
 }
 
 /// So many processes are waited for.
@@ -59,7 +60,7 @@ impl Pool {
             state: Mutex::default(),
             news: Notify::new(),
             slots: Semaphore::new(AT_A_TIME),
-            failed: watch::Sender::new(None),
+            failed: FirstFailure::default(),
         }
     }
 
@@ -78,7 +79,6 @@ impl Pool {
         self.state().beginning = Some(Arc::new(beginning));
         let _waiting = self.waits_for(clients);
         self.keep_spares();
-        let mut failed = self.failed.subscribe();
         loop {
             let news = self.news.notified();
             if self.state().idle.len() >= clients {
@@ -86,9 +86,7 @@ impl Pool {
             }
             tokio::select! {
                 () = news => {}
-                reason = failed.wait_for(Option::is_some) => {
-                    return Err(reason.ok().and_then(|reason| reason.clone()).unwrap_or_default());
-                }
+                why = self.failed.noted() => return Err(why),
             }
         }
     }
@@ -130,7 +128,7 @@ impl Pool {
             Err(why) => {
                 state.failures += 1;
                 if state.failures >= FAILURES {
-                    self.failed.send_replace(Some(why));
+                    self.failed.note(|| why);
                 }
             }
         }
@@ -144,7 +142,7 @@ impl Pool {
         let state = self.state();
         let wanted = state.waiting + SPARES;
         let there = state.idle.len() + state.starting;
-        let is_failed = self.failed.borrow().is_some();
+        let is_failed = self.failed.is_noted();
         drop(state);
         if !is_failed {
             self.start(wanted.saturating_sub(there));
@@ -181,20 +179,11 @@ impl Pool {
 
     /// The client did what no client may do: nothing that it said can be judged.
     pub(super) fn fail(&self, why: String) {
-        self.failed.send_if_modified(|failed| {
-            let first = failed.is_none();
-            failed.get_or_insert(why);
-            first
-        });
+        self.failed.note(|| why);
     }
 
     /// Completes when that has happened.
     pub(super) async fn broken(&self) -> String {
-        let mut failed = self.failed.subscribe();
-        let reason = failed.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-        match reason {
-            Some(reason) => reason,
-            None => std::future::pending().await,
-        }
+        self.failed.noted().await
     }
 }
