@@ -9,7 +9,7 @@ if [ "${1:-}" = made ]; then
   exec psql "$2" --command "CREATE ROLE app LOGIN" --command "CREATE DATABASE app OWNER app"
 fi
 
-cat > /tmp/patroni.yml <<END
+cat > "$HOME/patroni.yml" <<END
 scope: harness
 name: $NAME
 zookeeper: { hosts: ["zookeeper:2181"] }
@@ -40,7 +40,7 @@ postgresql:
   listen: "0.0.0.0:5432"
   connect_address: "$NAME:5432"
   data_dir: $HOME/main
-  pgpass: /tmp/pgpass
+  pgpass: $HOME/pgpass
   parameters: { unix_socket_directories: /tmp }
   # A copy begins at once, and not with the next checkpoint, which may be minutes away.
   basebackup: [checkpoint: fast]
@@ -49,4 +49,4 @@ postgresql:
   remove_data_directory_on_rewind_failure: true
   remove_data_directory_on_diverged_timelines: true
 END
-exec patroni /tmp/patroni.yml
+exec patroni "$HOME/patroni.yml"
