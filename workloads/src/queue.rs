@@ -173,9 +173,13 @@ impl Generator for Queues {
             _ => {}
         }
         if outcome.retires() {
-            self.handed.remove(&process);
-            self.made.retain(|(whose, _), _| *whose != process);
+            self.begins_anew(process);
         }
+    }
+
+    fn begins_anew(&mut self, process: u64) {
+        self.handed.remove(&process);
+        self.made.retain(|(whose, _), _| *whose != process);
     }
 
     /// What is not done in each queue.

@@ -35,6 +35,12 @@ impl Term<'_> {
         self.released.map_or(self.until, |released| released.min(self.until))
     }
 
+    /// Whether its holder said until when it was certain.
+    #[must_use]
+    pub fn tells_its_end(&self) -> bool {
+        self.acquired.list.as_ref().is_some_and(|told| told.get(1) != told.get(2))
+    }
+
     /// Until when its holder was certain.
     #[must_use]
     pub fn certain_until(&self) -> u64 {

@@ -31,6 +31,13 @@ pub trait Generator: Duplicate + fmt::Debug + Send {
     /// Remembers what came of an operation.
     fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome);
 
+    /// A fault hits a process. What it holds it does not give up before it has changed something once more:
+    /// else the fault shows nothing.
+    fn works_on(&mut self, _process: u64) {}
+
+    /// A process goes on with another client: what the one before held is not its own.
+    fn begins_anew(&mut self, _process: u64) {}
+
     /// What is read, on each member, after everything has healed.
     fn final_reads(&self) -> Vec<Op>;
 }
@@ -284,6 +291,16 @@ impl Workload {
     /// Remembers what came of an operation.
     pub fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
         self.generator.complete(process, op, outcome);
+    }
+
+    /// A fault hits a process: it gives nothing up before it has changed something once more.
+    pub fn works_on(&mut self, process: u64) {
+        self.generator.works_on(process);
+    }
+
+    /// A process goes on with another client, which holds nothing.
+    pub fn begins_anew(&mut self, process: u64) {
+        self.generator.begins_anew(process);
     }
 
     /// What is read, on each member, after everything has healed.

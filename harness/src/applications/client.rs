@@ -99,6 +99,9 @@ impl ApplicationClient {
         if own.process.ask(&line, gives_up).is_err() {
             return Outcome::not_sent(op, "the application ended");
         }
+        if matches!(op.body, Body::Store { .. }) {
+            own.process.writes();
+        }
         let wait = patience + self.all.settings().patience;
         let Ok(answered) = tokio::time::timeout(wait, self.answer(op)).await else {
             if let Some(own) = self.own.take() {

@@ -240,6 +240,11 @@ impl Applications {
         self.of(application)?.held()
     }
 
+    /// Whether an application must write once more before it gives up what it holds.
+    pub fn is_on_trial(&self, application: u64) -> bool {
+        self.of(application).is_some_and(|process| process.is_on_trial())
+    }
+
     fn of(&self, application: u64) -> Option<Arc<Process>> {
         self.living().get(&application).cloned()
     }
@@ -253,7 +258,7 @@ impl Applications {
         asked: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<bool> {
         let Some(process) = self.of(holder.application) else { return Ok(false) };
-        let done = process.while_it_holds(holder, || {
+        let done = process.harm(holder, || {
             asked()?;
             match harm {
                 Harm::Pause => process.signal(Signal::STOP),
@@ -286,6 +291,7 @@ impl Applications {
     /// Takes it back. Gives what had passed a cut while it held.
     pub async fn undo(&self, holder: &Holder, harm: Harm) -> anyhow::Result<Option<u64>> {
         let Some(process) = self.of(holder.application) else { return Ok(None) };
+        process.is_healed();
         match harm {
             Harm::Pause => process.signal(Signal::CONT),
             // Its place was taken at once.

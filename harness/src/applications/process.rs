@@ -44,6 +44,19 @@ pub struct Held {
 struct Pen {
     input: Option<ChildStdin>,
     held: Option<Held>,
+    trial: Trial,
+}
+
+/// Whether a fault tries what it holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Trial {
+    /// None does, or it has acted since.
+    #[default]
+    Over,
+    /// One is in force.
+    Harmed,
+    /// It is healed, and was not asked to write since.
+    Healed,
 }
 
 /// One application: a process, and whatever that starts in its group.
@@ -93,7 +106,7 @@ impl Process {
             .name(format!("application-{number}"))
             .spawn(move || told.until_its_end(output, child))
             .context("starting a thread")?;
-        let pen = Mutex::new(Pen { input, held: None });
+        let pen = Mutex::new(Pen { input, held: None, trial: Trial::Over });
         let log = log.to_owned();
         Ok((Self { number, pid, reaped, link, log, pen, ready, heard }, receiver))
     }
@@ -171,13 +184,37 @@ impl Process {
         Some(Holder { application: self.number, thing, key, token })
     }
 
-    /// Does something while it holds this and is told nothing; none when it does not hold it any more.
-    pub fn while_it_holds<T>(&self, holder: &Holder, act: impl FnOnce() -> T) -> Option<T> {
-        let pen = self.pen();
+    /// Harms it while it holds this and is told nothing; none when it does not hold it any more.
+    pub fn harm<T>(&self, holder: &Holder, act: impl FnOnce() -> T) -> Option<T> {
+        let mut pen = self.pen();
         let same = pen.held == Some(Held { thing: holder.thing, key: holder.key, token: holder.token });
         let done = (same && self.how_it_ended().is_none()).then(act);
-        drop(pen);
+        if done.is_some() {
+            pen.trial = Trial::Harmed;
+        }
         done
+    }
+
+    /// What harmed it is taken back.
+    pub fn is_healed(&self) {
+        let mut pen = self.pen();
+        if pen.trial == Trial::Harmed {
+            pen.trial = Trial::Healed;
+        }
+    }
+
+    /// It is asked to write.
+    pub fn writes(&self) {
+        let mut pen = self.pen();
+        if pen.trial == Trial::Healed {
+            pen.trial = Trial::Over;
+        }
+    }
+
+    /// Whether it must write once more before it gives up what it holds: what a holder does behind a fault is
+    /// what the fault is for.
+    pub fn is_on_trial(&self) -> bool {
+        self.pen().trial != Trial::Over
     }
 
     /// Sends a signal to all that it is. One that is gone hears none.

@@ -7,11 +7,12 @@ use checker::history::{Event, EventKind};
 use harness_core::load::{CONNECT_PATIENCE_NS, ClientId, Due, Step};
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
-use tokio::sync::watch;
+use tokio::sync::{SemaphorePermit, watch};
 use workloads::op::{Body, Object};
 use workloads::{Op, Outcome};
 
 use super::Shared;
+use super::queue::Queue;
 use crate::clock::{RunClock, RunNs};
 
 /// How long one member may take to answer a connect.
@@ -57,6 +58,9 @@ impl LoadClient {
             if *stop.borrow() {
                 return;
             }
+            if self.is_on_trial() {
+                queue.rules().works_on(self.client);
+            }
             let step = if !self.own.is_connected() {
                 if std::mem::take(&mut self.has_slot) {
                     queue.rules().lost(self.client, clock.now());
@@ -68,7 +72,7 @@ impl LoadClient {
                     turn = queue.turn() => match turn {
                         // Broken since the last look: the turn is somebody else's.
                         Some(_) if !self.own.is_connected() => continue,
-                        Some(turn) => queue.take(turn, self.client, clock.now()),
+                        Some(turn) => self.take(&queue, turn),
                         None => return,
                     },
                     () = until(clock, homesick) => queue.ask(self.client, clock.now()),
@@ -98,6 +102,22 @@ impl LoadClient {
                 Step::Leave => return,
             }
         }
+    }
+
+    /// Takes what is due. A fault may have hit its application while it waited for that.
+    fn take(&self, queue: &Queue, turn: SemaphorePermit<'_>) -> Step {
+        if self.is_on_trial() {
+            queue.rules().works_on(self.client);
+        }
+        queue.take(turn, self.client, self.shared.clock.now())
+    }
+
+    /// Whether its application is hit by a fault, or was and did nothing since.
+    fn is_on_trial(&self) -> bool {
+        let applications = self.shared.applications.as_ref();
+        applications
+            .zip(self.own.session())
+            .is_some_and(|(applications, number)| applications.is_on_trial(number))
     }
 
     /// The release of what its application still holds.
@@ -148,6 +168,9 @@ impl LoadClient {
         let mut rules = self.shared.load.rules();
         if connected.stands() {
             rules.connected(self.client, now);
+            if matches!(connected, Connected::Opened { .. }) && self.shared.applications.is_some() {
+                rules.begins_anew(self.client);
+            }
             self.has_slot = true;
             self.at = Some(member);
         } else {

@@ -130,6 +130,16 @@ impl Generator for Holding {
         }
     }
 
+    fn works_on(&mut self, process: u64) {
+        if let Some(held) = self.held.get_mut(&process) {
+            held.writes = held.writes.max(1);
+        }
+    }
+
+    fn begins_anew(&mut self, process: u64) {
+        self.held.remove(&process);
+    }
+
     /// Who stands in each line.
     fn final_reads(&self) -> Vec<Op> {
         (0..self.keys).map(|key| lock(key, Body::Read)).collect()

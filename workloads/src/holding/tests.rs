@@ -149,6 +149,30 @@ fn whoever_holds_writes_and_releases_and_whoever_lost_it_begins_anew() {
     assert_eq!(holding.next_op(3).function(), Function::Acquire);
 }
 
+/// Process 3 holds, and has nothing left to write.
+fn done() -> Holding {
+    let mut holding = Holding::new(2, 1..=1, ChaCha8Rng::seed_from_u64(7));
+    for _ in ["acquire", "store"] {
+        let op = holding.next_op(3);
+        let value = if op.body == Body::Acquire { Value::List([5, 0, 9].into()) } else { op.value() };
+        holding.complete(3, &op, &Outcome::told(value, None));
+    }
+    holding
+}
+
+#[test]
+fn a_holder_that_a_fault_hits_writes_once_more_and_one_that_was_replaced_holds_nothing() {
+    let mut hit = done();
+    hit.works_on(3);
+    hit.works_on(4);
+    assert_eq!(hit.next_op(3).function(), Function::Store);
+    assert_eq!(hit.next_op(3).function(), Function::Release);
+    assert_eq!(hit.next_op(4).function(), Function::Acquire);
+    let mut replaced = done();
+    replaced.begins_anew(3);
+    assert_eq!(replaced.next_op(3).function(), Function::Acquire);
+}
+
 #[test]
 fn no_two_writes_have_the_same_value() {
     let mut holding = Holding::new(3, 1..=6, ChaCha8Rng::seed_from_u64(1));

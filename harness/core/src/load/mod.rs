@@ -233,6 +233,16 @@ impl Load {
         }
     }
 
+    /// A fault hits what a client is: it gives nothing up before it has changed something once more.
+    pub fn works_on(&mut self, client: ClientId) {
+        self.workload.works_on(self.clients[client].process);
+    }
+
+    /// What a client is was replaced: the new one holds nothing.
+    pub fn begins_anew(&mut self, client: ClientId) {
+        self.workload.begins_anew(self.clients[client].process);
+    }
+
     /// The number under which a client acts.
     #[must_use]
     pub fn process(&self, client: ClientId) -> u64 {

@@ -51,7 +51,7 @@ fn calms<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<(&'a FaultRe
 }
 
 /// Whether an operation is about something that is held.
-fn is_of_a_holder(op: &Op) -> bool {
+pub(super) fn is_of_a_holder(op: &Op) -> bool {
     matches!(op.kind.function(), Function::Acquire | Function::Store | Function::Release)
 }
 

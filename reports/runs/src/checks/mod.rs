@@ -8,6 +8,7 @@
 //! - [`template`]: what test commands in the containers found, and what programs there assert.
 //! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
 //! - [`leadership`]: of applications, somebody holds again; [`notifications`]: one is told, and not all.
+//! - [`holders`]: whoever was hit while it held was asked to act afterwards.
 //! - [`fencing`]: no change is acknowledged in an epoch that had ended.
 //! - [`mod@bench`]: what the bench itself owes. None of the bench's checks can convict.
 
@@ -60,5 +61,6 @@ checks! {
     recovery,
     leadership,
     notifications,
+    holders,
     bench,
 }
