@@ -10,8 +10,8 @@ use checker::verdict::{CheckResult, Verdict};
 
 use runs::faults::{FaultRecord, FaultState};
 use runs::findings::{self, sentence_end};
-use runs::numbers::{count, duration, len, moment, rate, whole_ms};
-use runs::results::{Election, Results, RunInfo};
+use runs::numbers::{count, duration, len, moment, rate, setting_ms, whole_ms};
+use runs::results::{Election, LeaderSeen, Results, RunInfo};
 use runs::verdicts::glyph;
 
 /// Rows of the screen that everything is to fit on.
@@ -194,11 +194,7 @@ impl Screen {
             }
             self.line("faults", &text);
         }
-        let mut text = findings::changes(u64::try_from(results.elections.len()).unwrap_or(u64::MAX));
-        if let Some(worst) = findings::worst_outage(&results.outages) {
-            let _ = write!(text, "; longest outage {}", duration(findings::outage_ms(worst)));
-        }
-        self.line("elections", &text);
+        self.leaders(run, results);
         // A line for each kind while there is room: figures of several kinds in one line would be read as
         // one.
         for kind in results.election_kinds.iter().take(self.detail.kinds) {
@@ -206,6 +202,26 @@ impl Screen {
         }
         if self.detail.kinds > 0 {
             self.more(results.election_kinds.len(), self.detail.kinds);
+        }
+    }
+
+    /// How often the leader changed, or what is known where nobody says who leads.
+    fn leaders(&mut self, run: &RunInfo, results: &Results) {
+        let longest = findings::worst_outage(&results.outages)
+            .map(|worst| format!("; longest outage {}", duration(findings::outage_ms(worst))))
+            .unwrap_or_default();
+        let changes = findings::changes(u64::try_from(results.elections.len()).unwrap_or(u64::MAX));
+        match run.system.leader {
+            LeaderSeen::Untold if run.is_wrapped() => {}
+            LeaderSeen::Untold => {
+                let text = format!("{}{longest} (nobody tells who leads)", len(results.outages.len()));
+                self.line("outages", &text);
+            }
+            LeaderSeen::Told => self.line("elections", &format!("{changes}{longest}")),
+            LeaderSeen::Asked { every_ms } => {
+                let every = setting_ms(every_ms);
+                self.line("elections", &format!("{changes}, asked with a pause of {every}{longest}"));
+            }
         }
     }
 

@@ -4,7 +4,7 @@
 //! says more than clap's would, and because some flags take a list of them.
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use harness_systems::catalogue::SYSTEMS;
+use harness_systems::catalogue;
 use harness_systems::mutant::ClientMutant;
 use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
@@ -88,7 +88,7 @@ pub(super) fn workloads() -> Vec<&'static str> {
 }
 
 pub(super) fn systems() -> Vec<&'static str> {
-    SYSTEMS.iter().map(|system| system.name).collect()
+    catalogue::systems().map(|system| system.name).collect()
 }
 
 /// Bugs of the bundled node.

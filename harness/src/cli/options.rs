@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness_mutants::Mutant;
-use harness_systems::{System, catalogue};
+use harness_systems::System;
+use harness_systems::catalogue::{self, Meant};
 use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
 
@@ -47,7 +48,11 @@ impl RunOptions {
         template: Option<Template>,
     ) -> Result<Self, Failure> {
         let seed = args.seed.unwrap_or_else(seed::fresh);
-        let system = system(&args.system, nodes(args.nodes.unwrap_or(USUAL_NODES))?)?;
+        let meant = Meant {
+            nodes: nodes(args.nodes.unwrap_or(USUAL_NODES))?,
+            in_containers: args.cluster == ClusterKind::Docker.name(),
+        };
+        let system = system(&args.system, meant)?;
         let nemeses = nemesis::catalogue::parse_list(&args.nemesis, &system.nemeses());
         let nemeses = nemeses.map_err(Failure::Usage)?;
         let own = system.members().and_then(|members| u32::try_from(members).ok());
@@ -126,8 +131,8 @@ fn nodes(nodes: u32) -> Result<u32, Failure> {
 }
 
 /// The system that a name means, for an ensemble of so many.
-fn system(text: &str, nodes: u32) -> Result<Arc<dyn System>, Failure> {
-    match catalogue::choose(text, nodes) {
+fn system(text: &str, meant: Meant) -> Result<Arc<dyn System>, Failure> {
+    match catalogue::choose(text, meant) {
         Some(Ok(system)) => Ok(system),
         Some(Err(why)) => Err(Failure::usage(format!("--system {text}: {why}"))),
         None => {

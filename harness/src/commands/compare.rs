@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use checker::verdict::Verdict as RunVerdict;
 use clap::Parser;
+use harness_systems::catalogue::{self, Meant};
 use nights::fence::Direction;
 use nights::measures;
 use nights::paired::{Level, MIN_PAIRS, Paired};
@@ -271,7 +272,7 @@ fn side(text: &str, args: &CompareArgs) -> Result<Side, Failure> {
         (std::path::absolute(path).context("finding a side")?, Vec::new())
     } else if text.starts_with("--") {
         (own, text.split_ascii_whitespace().map(str::to_owned).collect())
-    } else if harness_systems::catalogue::choose(text, 5).is_some() {
+    } else if catalogue::choose(text, Meant::of(5)).is_some() {
         (own, vec!["--system".to_owned(), text.to_owned()])
     } else if text.contains('/') && !text.contains(':') {
         return Err(Failure::usage(format!(

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use harness_systems::{System, catalogue};
+use harness_systems::System;
+use harness_systems::catalogue::{self, Meant};
 use runs::numbers::count;
 
 use super::screen::print;
@@ -76,8 +77,9 @@ fn clocks() -> Finding {
 /// The systems that have to be installed, and whether they are.
 fn systems() -> Vec<Finding> {
     let found = |name: &'static str| {
-        let system =
-            catalogue::choose(name, USUAL_NODES)?.ok().filter(|system| system.traits().only_processes)?;
+        let system = catalogue::choose(name, Meant::of(USUAL_NODES))?
+            .ok()
+            .filter(|system| system.traits().only_processes)?;
         let (sound, words) = match system.install(&usually_wanted(&*system, USUAL_NODES)) {
             Ok(found) => {
                 let version = |(of, version): (String, String)| format!("{of} {version}");
@@ -89,7 +91,7 @@ fn systems() -> Vec<Finding> {
         };
         Some(Finding { sound, what: name, words })
     };
-    catalogue::SYSTEMS.iter().filter_map(|system| found(system.name)).collect()
+    catalogue::systems().filter_map(|system| found(system.name)).collect()
 }
 
 #[cfg(feature = "docker")]

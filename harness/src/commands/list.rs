@@ -1,7 +1,7 @@
 //! `harness list`: what can be named on the command line, one name per line.
 
 use checker::catalogue::{Condition, ModelName};
-use harness_systems::catalogue::{self, Entry, SYSTEMS};
+use harness_systems::catalogue::{self, Entry, Meant};
 use harness_systems::mutant::ClientMutant;
 use runs::mechanism::Mechanism;
 use workloads::Kind;
@@ -70,12 +70,12 @@ fn workloads() -> Vec<Row> {
 /// Each with what its runs take when nobody says otherwise.
 fn systems() -> Vec<Row> {
     let usual = |example: &str| {
-        let system = catalogue::choose(example, 5)?.ok()?.traits();
+        let system = catalogue::choose(example, Meant::of(5))?.ok()?.traits();
         let (interval, timeout) = (span::show(system.usual_interval), span::show(system.usual_peer_timeout));
         Some(format!(" [--interval {interval}, --peer-timeout {timeout}]"))
     };
     let about = |system: &Entry| format!("{}{}", system.about, usual(system.example).unwrap_or_default());
-    SYSTEMS.iter().map(|system| (system.name, about(system))).collect()
+    catalogue::systems().map(|system| (system.name, about(&system))).collect()
 }
 
 fn models() -> Vec<Row> {

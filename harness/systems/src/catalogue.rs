@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::etcd::Etcd;
 use crate::external::External;
+use crate::files::{self, Files};
 use crate::system::System;
 use crate::zookeeper::ZooKeeper;
 
@@ -19,17 +20,42 @@ pub struct Entry {
     pub example: &'static str,
     /// What it is, and what it promises.
     pub about: &'static str,
-    /// The system that a text means, for an ensemble of so many; none when it means another.
-    choose: fn(&str, u32) -> Chosen,
+    is: Is,
 }
 
-/// All of them, in the order in which they are listed. The first is what is tested when nobody says.
-pub const SYSTEMS: &[Entry] = &[
+/// How a system is made of a text.
+#[derive(Clone, Copy)]
+enum Is {
+    /// By this, for an ensemble of so many; none when the text means another.
+    BuiltIn(fn(&str, u32) -> Chosen),
+    /// It is described by files.
+    Files(&'static Files),
+}
+
+/// What a text stands for beside its words.
+#[derive(Clone, Copy, Debug)]
+pub struct Meant {
+    /// How many members vote.
+    pub nodes: u32,
+    /// Whether containers were asked for.
+    pub in_containers: bool,
+}
+
+impl Meant {
+    /// So many members, wherever they run.
+    #[must_use]
+    pub const fn of(nodes: u32) -> Self {
+        Self { nodes, in_containers: false }
+    }
+}
+
+/// Those that are built in. The first is what is tested when nobody says.
+const BUILT_IN: &[Entry] = &[
     Entry {
         name: "node",
         example: "node",
         about: "the bundled node: linearizable updates, and reads too (sync and getData as one operation)",
-        choose: |text, _| (text == "node").then(|| Ok(Arc::new(ZooKeeper::Node) as _)),
+        is: Is::BuiltIn(|text, _| (text == "node").then(|| Ok(Arc::new(ZooKeeper::Node) as _))),
     },
     Entry {
         name: "zookeeper",
@@ -37,22 +63,32 @@ pub const SYSTEMS: &[Entry] = &[
         about: "Apache ZooKeeper as local processes, where Java and it are installed: linearizable updates; \
                 reads may be stale in their session's order, its sync being no quorum operation \
                 (ZOOKEEPER-1675)",
-        choose: |text, _| (text == "zookeeper").then(|| Ok(Arc::new(ZooKeeper::Apache) as _)),
+        is: Is::BuiltIn(|text, _| (text == "zookeeper").then(|| Ok(Arc::new(ZooKeeper::Apache) as _))),
     },
     Entry {
         name: "mixed:N",
         example: "mixed:1",
         about: "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both \
             promise",
-        choose: |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
+        is: Is::BuiltIn(|text, nodes| {
+            Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _))
+        }),
     },
     Entry {
         name: "etcd",
         example: "etcd",
         about: "etcd 3.4 or newer as local processes, where it is installed: linearizable reads and updates",
-        choose: |text, _| (text == "etcd").then(|| Ok(Arc::new(Etcd) as _)),
+        is: Is::BuiltIn(|text, _| (text == "etcd").then(|| Ok(Arc::new(Etcd) as _))),
     },
 ];
+
+/// All systems, in the order in which they are listed.
+pub fn systems() -> impl Iterator<Item = Entry> {
+    let of_files = |files: &&'static Files| {
+        Some(Entry { name: files.name, example: files.name, about: files.about?, is: Is::Files(files) })
+    };
+    BUILT_IN.iter().copied().chain(files::ALL.iter().filter_map(of_files))
+}
 
 /// The system that a text means, for an ensemble of so many: one of the list, or a file that describes one;
 /// none when nobody knows it.
@@ -60,11 +96,17 @@ pub const SYSTEMS: &[Entry] = &[
 /// # Errors
 /// What to write instead of a parameter that makes no sense.
 #[must_use]
-pub fn choose(text: &str, nodes: u32) -> Chosen {
+pub fn choose(text: &str, meant: Meant) -> Chosen {
     if External::is_meant(text) {
         return Some(External::read(text).map(|system| Arc::new(system) as _));
     }
-    SYSTEMS.iter().find_map(|entry| (entry.choose)(text, nodes))
+    systems().find_map(|entry| match entry.is {
+        Is::BuiltIn(choose) => choose(text, meant.nodes),
+        Is::Files(files) if files.name == text => {
+            Some(External::of_files(files, meant.in_containers).map(|system| Arc::new(system) as _))
+        }
+        Is::Files(_) => None,
+    })
 }
 
 #[cfg(test)]
@@ -74,10 +116,10 @@ mod tests {
     #[test]
     fn a_system_is_read_as_it_is_written() {
         for text in ["node", "zookeeper", "mixed:1", "mixed:4", "etcd"] {
-            let system = choose(text, 5).expect(text).expect(text);
+            let system = choose(text, Meant::of(5)).expect(text).expect(text);
             assert_eq!(system.name(), text);
         }
-        assert!(choose("zookeper", 5).is_none());
+        assert!(choose("zookeper", Meant::of(5)).is_none());
     }
 
     #[test]
@@ -89,7 +131,7 @@ mod tests {
             ("mixed:two", 5, "from 1 to 4"),
             ("mixed:1", 1, "raise --nodes"),
         ] {
-            let error = choose(text, nodes).expect(text).expect_err(text);
+            let error = choose(text, Meant::of(nodes)).expect(text).expect_err(text);
             assert!(error.contains(advice), "{text}: {error}");
         }
     }

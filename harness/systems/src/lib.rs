@@ -11,6 +11,7 @@
 //! - [`catalogue`]: every system that can be named.
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
 //! - [`external`]: a system of the user's own, which a file describes.
+//! - [`files`]: systems that are such files, and have a name.
 //! - [`application`]: what clients that are processes of their own are told, and answer.
 //! - [`own`]: commands of faults of the user's own.
 //! - [`failure`]: what no client may do, once one did it.
@@ -25,6 +26,7 @@ pub mod client;
 pub mod etcd;
 pub mod external;
 pub mod failure;
+pub mod files;
 pub mod look;
 pub mod mutant;
 pub mod own;

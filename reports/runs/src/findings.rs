@@ -321,6 +321,19 @@ fn outages_and_faults(outages: &[Outage], faults: &[FaultRecord]) -> String {
     format!("{subject} {begins} with a fault{rest}{others}.")
 }
 
+/// The finding where nobody knows who leads: how often and for how long clients waited.
+pub fn outages(outages: &[Outage]) -> Sentence {
+    let Some(worst) = worst_outage(outages) else {
+        return Sentence::strong("No client waited long for a write.");
+    };
+    let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
+    let longest = duration(outage_ms(worst));
+    match outages.len() {
+        1 => Sentence::strong(format!("The one outage took {longest}{cause}.")),
+        n => Sentence::strong(format!("The longest of {} outages took {longest}{cause}.", len(n))),
+    }
+}
+
 /// The elections' finding: what a failover costs, kind by kind of fault, and which phase it is spent in.
 pub fn elections(results: &Results) -> Sentence {
     let elections = results.elections.as_slice();

@@ -182,6 +182,26 @@ pub struct SystemInfo {
     /// The longest pause that a healthy member may make between two attempts to find a leader.
     #[serde(default)]
     pub rejoin_ms: u64,
+    /// How anybody learns which member leads.
+    #[serde(default)]
+    pub leader: LeaderSeen,
+}
+
+/// How anybody learns which member leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeaderSeen {
+    /// Members say it when it changes.
+    #[default]
+    Told,
+    /// Each is asked again and again.
+    Asked {
+        /// The pause between two questions, in ms. A change is seen late by as much, and by what the answer
+        /// takes.
+        every_ms: u64,
+    },
+    /// Nobody does.
+    Untold,
 }
 
 /// The machine that ran the harness.

@@ -11,10 +11,10 @@ use super::markup::{Markup, css};
 use crate::labels::{NARROW_PX, steps, tick_text, ticks, width_px};
 use crate::svg::{self, Frame, Pen};
 use runs::election_kinds::{ENOUGH, grouped, median};
-use runs::findings::{self, MOST_KIND, percent, shortened};
+use runs::findings::{self, MOST_KIND, Sentence, percent, shortened};
 use runs::latency::merged;
-use runs::numbers::{count, len, len_f64, lossy, moment, nearest_rank, plural, to_u32, whole_ms};
-use runs::results::{Election, ElectionKind, Phase};
+use runs::numbers::{count, len, len_f64, lossy, moment, nearest_rank, plural, setting_ms, to_u32, whole_ms};
+use runs::results::{Election, ElectionKind, LeaderSeen, Phase};
 
 /// Elections with a row of their own above the histograms: all of them, or the slowest.
 const TOP: usize = 10;
@@ -42,7 +42,15 @@ const UNTIL_AN_EPOCH: &str = "the epoch of the next leader stands";
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     let elections = &input.results.elections;
-    m.heading("elections", "Elections", &findings::elections(input.results));
+    m.heading("elections", "Elections", &finding(input));
+    if let LeaderSeen::Asked { every_ms } = input.run.system.leader {
+        let text = format!(
+            "Nobody tells when a leader changes: each member is asked who leads, with a pause of {}. So each \
+             moment of an election is late by up to that, and by what the answer takes.",
+            setting_ms(every_ms)
+        );
+        m.leaf("p", &[("class", "caption")], &text);
+    }
     if elections.is_empty() {
         return;
     }
@@ -150,6 +158,15 @@ fn kind_row(m: &mut Markup, kind: &ElectionKind) {
         }
     });
     m.line();
+}
+
+fn finding(input: &Input<'_>) -> Sentence {
+    match input.run.system.leader {
+        LeaderSeen::Untold => {
+            Sentence::strong("Nobody knows who led: the system's file has no question for it.")
+        }
+        LeaderSeen::Told | LeaderSeen::Asked { .. } => findings::elections(input.results),
+    }
 }
 
 /// A table of elections, each with its phases as a bar.

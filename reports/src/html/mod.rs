@@ -1,10 +1,10 @@
 //! The run as one self-contained page.
 //!
-//! Verdict first; then, in this order, the counterexample (violations only), the timeline, elections, changes
-//! of a holder (applications only), commit latency, faults, checks and the configuration. Each part opens
-//! with its finding in a sentence, drawn from the data, and the drawing proves it. One file: no font, no
-//! request to anywhere; its links lead to the files of the run folder beside it. Light and dark follow the
-//! reader's setting, print is light.
+//! Verdict first; then, in this order, the counterexample (violations only), the timeline, elections (or
+//! outages, where nobody knows who leads), changes of a holder (applications only), commit latency, faults,
+//! checks and the configuration. Each part opens with its finding in a sentence, drawn from the data, and the
+//! drawing proves it. One file: no font, no request to anywhere; its links lead to the files of the run folder
+//! beside it. Light and dark follow the reader's setting, print is light.
 //!
 //! Its script only adds (a readout of the moment under the pointer, a closer look, sorting, copying): without
 //! it nothing is missing. The page's own policy lets exactly this script run and nothing be fetched.
@@ -23,6 +23,7 @@ mod faults;
 mod lanes;
 mod latency;
 pub(crate) mod markup;
+mod outages;
 mod precision;
 mod reach;
 mod series;
@@ -38,7 +39,7 @@ use checker::verdict::Verdict;
 use axis::Axis;
 use markup::Markup;
 use runs::faults::FaultRecord;
-use runs::results::{MemberSpan, Results, RunInfo};
+use runs::results::{LeaderSeen, MemberSpan, Results, RunInfo};
 
 /// The stylesheet, inlined into the page.
 pub(crate) const STYLE: &str = include_str!("style.css");
@@ -89,7 +90,10 @@ fn body(m: &mut Markup, input: &Input<'_>) {
     verdict::write(m, input);
     counterexample::write(m, input);
     timeline::write(m, input);
-    elections::write(m, input);
+    match input.run.system.leader {
+        LeaderSeen::Untold if !input.run.is_wrapped() => outages::write(m, input),
+        LeaderSeen::Told | LeaderSeen::Asked { .. } | LeaderSeen::Untold => elections::write(m, input),
+    }
     terms::write(m, input);
     if !input.run.is_wrapped() {
         latency::write(m, input);

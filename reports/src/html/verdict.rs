@@ -6,7 +6,7 @@ use super::Input;
 use super::markup::Markup;
 use runs::findings::{self, Sentence};
 use runs::numbers::{count, duration, len};
-use runs::results::{ElectionKind, LatencyClass};
+use runs::results::{ElectionKind, LatencyClass, LeaderSeen};
 
 /// Kinds of elections in the page's head at most; the part on elections has more.
 const MOST_KINDS: usize = 8;
@@ -202,7 +202,10 @@ fn contents(m: &mut Markup, input: &Input<'_>) {
         for (id, title) in [
             ("counterexample", "Counterexample"),
             ("timeline", "Timeline"),
-            ("elections", "Elections"),
+            (
+                "elections",
+                if input.run.system.leader == LeaderSeen::Untold { "Outages" } else { "Elections" },
+            ),
             ("terms", "Changes of the holder"),
             ("latency", "Commit latency"),
             ("faults", "Faults"),

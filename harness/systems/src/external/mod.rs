@@ -55,6 +55,7 @@ use workloads::{Applications, Kind};
 use crate::Async;
 use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
+use crate::files::Files;
 use crate::look::{Look, PortState, Ran, Whereabouts};
 use crate::own::Order;
 use crate::service::{Auxiliaries, Service};
@@ -74,7 +75,7 @@ const ENDINGS: [&str; 3] = ["toml", "yaml", "yml"];
 pub struct External {
     description: Arc<Description>,
     /// As it was typed.
-    path: String,
+    named: String,
     /// Its name, for as long as the program runs.
     whose: &'static str,
     pool: Arc<Pool>,
@@ -98,7 +99,17 @@ impl External {
         let description = Arc::new(file::read(Path::new(path))?);
         let whose = String::leak(description.name.clone());
         let pool = Arc::new(Pool::new(description.client.clone()));
-        Ok(Self { description, path: path.to_owned(), whose, pool, answers: Arc::default() })
+        Ok(Self { description, named: path.to_owned(), whose, pool, answers: Arc::default() })
+    }
+
+    /// The system of that name which these files are.
+    ///
+    /// # Errors
+    /// What is wrong with them, or why they can't be written.
+    pub fn of_files(files: &Files, in_containers: bool) -> Result<Self, String> {
+        let file = files.described(in_containers).ok_or("it has no file for members")?;
+        let path = files.unpacked()?.join(file);
+        Ok(Self { named: files.name.to_owned(), ..Self::read(&path.to_string_lossy())? })
     }
 }
 
@@ -131,7 +142,7 @@ impl Contained for InContainers {
 
 impl System for External {
     fn name(&self) -> String {
-        self.path.clone()
+        self.named.clone()
     }
 
     fn traits(&self) -> Traits {
@@ -202,7 +213,8 @@ impl System for External {
         let name = format!("{name} {version}").trim_end().to_owned();
         let orders = Orders { seen: "-".to_owned(), changed: "-".to_owned(), hexadecimal: false };
         let rejoin_ms = whole_milliseconds(self.description.gives_up_after);
-        SystemInfo { name: name.clone(), before: name, orders, rejoin_ms, ..SystemInfo::default() }
+        let leader = probe::leader_seen(&self.description);
+        SystemInfo { name: name.clone(), before: name, orders, rejoin_ms, leader, ..SystemInfo::default() }
     }
 
     fn heard(&self, _: &[u8], _: MemberId, _: Stand) -> Option<Said> {

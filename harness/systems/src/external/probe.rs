@@ -7,7 +7,9 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use runs::clock::whole_milliseconds;
 use runs::member::MemberId;
+use runs::results::LeaderSeen;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::Command;
@@ -198,6 +200,25 @@ pub(super) async fn port(description: Arc<Description>, member: Whereabouts) -> 
     }
 }
 
+/// Whether a member is asked by a command.
+fn runs_a_command(description: &Description) -> bool {
+    let mut probes = [Some(&description.ready), description.leader.as_ref()].into_iter().flatten();
+    probes.any(|probe| matches!(probe.how, How::Exec(_)))
+}
+
+/// The pause between two questions to a member.
+fn pause(description: &Description) -> Duration {
+    if runs_a_command(description) { EXEC_PAUSE } else { PAUSE }
+}
+
+/// How it is learned who leads.
+pub(super) fn leader_seen(description: &Description) -> LeaderSeen {
+    match description.leader {
+        Some(_) => LeaderSeen::Asked { every_ms: whole_milliseconds(pause(description)) },
+        None => LeaderSeen::Untold,
+    }
+}
+
 /// What asks each of these members.
 pub(super) fn looks(
     description: &Arc<Description>,
@@ -205,9 +226,8 @@ pub(super) fn looks(
     answers: &Arc<Mutex<Answers>>,
 ) -> Vec<Box<dyn Look>> {
     let claims = Arc::new(Mutex::new(Claims::default()));
-    let mut probes = [Some(&description.ready), description.leader.as_ref()].into_iter().flatten();
-    let runs_a_command = probes.any(|probe| matches!(probe.how, How::Exec(_)));
-    let pause = if runs_a_command { EXEC_PAUSE } else { PAUSE };
+    let runs_a_command = runs_a_command(description);
+    let pause = pause(description);
     let looker = |member: &Whereabouts| -> Box<dyn Look> {
         Box::new(Looker {
             id: member.id,

@@ -1,4 +1,5 @@
-//! Did holders that a fault hit act afterwards? The check `holders`, of workloads whose clients hold something.
+//! Did holders that a fault hit act afterwards? The check `holders`, of workloads whose clients hold
+//! something.
 //!
 //! A holder that is stopped for longer than its lease shows what such a lock is worth when it goes on and
 //! writes. One that has nothing left to write shows nothing, and a run of such faults says nothing about

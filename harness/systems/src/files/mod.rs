@@ -1,0 +1,127 @@
+//! Systems that are files: what `harness init NAME` writes, and what `--system NAME` runs as it is.
+//!
+//! Each is a folder here and a line in the list below: a TOML file for local processes, a Compose file, or
+//! both, and a client. They are the same files that a user of such a system would write, so whoever wants
+//! something else begins from them. A run by name has them written to a folder of the user's cache, because
+//! a client is a program and Compose files name files beside them.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io, process};
+
+/// A system's files.
+#[derive(Debug)]
+pub struct Files {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is and what it promises, where `--system NAME` runs it.
+    pub about: Option<&'static str>,
+    /// By their usual names. The first is the one that `harness init` can be given another name for.
+    pub files: &'static [(&'static str, &'static str)],
+    /// What to do with them, `FILE` being the first.
+    pub next: &'static str,
+}
+
+macro_rules! systems {
+    ($($folder:ident,)*) => {
+        $(mod $folder;)*
+
+        /// All of them, in the order in which they are listed.
+        pub const ALL: &[&Files] = &[$(&$folder::FILES),*];
+    };
+}
+
+systems! {
+    etcd,
+    nats,
+    postgres,
+    redis,
+    own,
+    zookeeper,
+}
+
+/// What a Compose file is called.
+const COMPOSE: &str = "compose.yaml";
+const TOML: &str = ".toml";
+
+impl Files {
+    /// The file that describes it: for containers where those are asked for, else for local processes; the
+    /// other one where there is but one.
+    #[must_use]
+    pub fn described(&self, in_containers: bool) -> Option<&'static str> {
+        let named =
+            |is_it: &dyn Fn(&str) -> bool| self.files.iter().map(|(name, _)| *name).find(|name| is_it(name));
+        let (compose, toml) = (named(&|name| name == COMPOSE), named(&|name| name.ends_with(TOML)));
+        if in_containers { compose.or(toml) } else { toml.or(compose) }
+    }
+
+    /// Writes them to a folder of the user's cache, one for each version of them, and says which that is.
+    ///
+    /// # Errors
+    /// What could not be written, and why.
+    pub fn unpacked(&self) -> Result<PathBuf, String> {
+        let folder =
+            cache().join("harness").join("systems").join(format!("{}-{:016x}", self.name, self.hash()));
+        self.write(&folder).map_err(|error| {
+            format!("{}: {error}; `harness init {}` writes its files here", folder.display(), self.name)
+        })?;
+        Ok(folder)
+    }
+
+    fn write(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        for (name, text) in self.files {
+            let path = folder.join(name);
+            if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+                continue;
+            }
+            // Another run may read it at this moment: it is there as a whole, or not yet.
+            let beside = folder.join(format!(".{name}.{}", process::id()));
+            fs::write(&beside, text)?;
+            fs::rename(&beside, &path)?;
+        }
+        Ok(())
+    }
+
+    /// FNV-1a of names and contents: another version's files lie elsewhere.
+    fn hash(&self) -> u64 {
+        let bytes = self.files.iter().flat_map(|(name, text)| name.bytes().chain([0]).chain(text.bytes()));
+        bytes
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
+/// Where programs keep what they can make again: the XDG base directories say so.
+fn cache() -> PathBuf {
+    let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    set("XDG_CACHE_HOME")
+        .or_else(|| set("HOME").map(|home| home.join(".cache")))
+        .unwrap_or_else(|| env::temp_dir().join(format!("harness-{}", rustix::process::getuid().as_raw())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_asks_for_containers_gets_the_compose_file_and_others_the_one_for_processes() {
+        let of = |name: &str| ALL.iter().find(|files| files.name == name).expect(name);
+        assert_eq!(of("redis").described(false), Some("redis.toml"));
+        assert_eq!(of("redis").described(true), Some("compose.yaml"));
+        assert_eq!(of("postgres").described(false), Some("compose.yaml"));
+    }
+
+    #[test]
+    fn files_are_written_once_and_mended_when_somebody_changed_them() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = ALL.iter().find(|files| files.name == "redis").expect("redis");
+        files.write(folder.path()).expect("written");
+        let client = folder.path().join("redis_client.py");
+        let written = fs::metadata(&client).and_then(|found| found.modified()).expect("it is there");
+        files.write(folder.path()).expect("written");
+        assert_eq!(fs::metadata(&client).and_then(|found| found.modified()).expect("it is there"), written);
+        fs::write(&client, "half").expect("written");
+        files.write(folder.path()).expect("written");
+        assert!(fs::read_to_string(&client).expect("read").len() > 4);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), files.files.len());
+    }
+}
