@@ -7,7 +7,8 @@ use std::sync::Arc;
 use anyhow::Context;
 use harness_systems::Beginning;
 use harness_systems::external::check::{Finding, Weight, converse};
-use harness_systems::external::file;
+use harness_systems::external::{External, file};
+use harness_systems::files;
 use harness_systems::program::Program;
 
 use super::screen::print;
@@ -55,7 +56,11 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
 fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
     match (&args.system, args.command.is_empty()) {
         (Some(path), true) => {
-            let described = file::read(Path::new(path)).map_err(Failure::Usage)?;
+            let described = match files::named(path) {
+                Some(files) => External::of_files(files, false).map(|system| system.description().clone()),
+                None => file::read(Path::new(path)),
+            };
+            let described = described.map_err(Failure::Usage)?;
             described.client.ok_or_else(|| Failure::usage(format!("{path} names no client to be tried")))
         }
         (None, false) => {

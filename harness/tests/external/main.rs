@@ -297,11 +297,17 @@ fn a_conversation_tells_what_is_wrong_with_a_client() {
     let sound = check(&["python3", "tiny_client.py"]);
     ended(&sound, 0);
     assert!(text(&sound.stdout).contains("this client can be believed"), "{}", text(&sound.stdout));
+    let told = text(&sound.stdout);
+    for (conduct, seen) in [("the store refuses the token", "ok, with what"), ("nobody answers", "info")] {
+        assert!(told.contains(&format!("store, {conduct}: {seen}")), "{told}");
+    }
     let lies = CLIENT.replace("{\"type\": \"info\", \"error\": repr(error)}", "{\"type\": \"fail\"}");
     fs::write(folder.path().join("lies.py"), lies).expect("written");
     let lies = check(&["python3", "lies.py"]);
     ended(&lies, 1);
     assert!(text(&lies.stdout).contains("nobody knows what became of it"), "{}", text(&lies.stdout));
+    let told = "store, nobody answers: fail, though the write had left";
+    assert!(text(&lies.stdout).contains(told), "{}", text(&lies.stdout));
     let again = CLIENT.replace("sendall((\" \".join", "sendall(2 * (\" \".join");
     fs::write(folder.path().join("again.py"), again).expect("written");
     let again = check(&["python3", "again.py"]);

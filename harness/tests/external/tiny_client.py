@@ -95,9 +95,12 @@ def on_lock(request):
     if f == "store":
         # Without a look at anything: a client as many are written.
         host, port = os.environ["HARNESS_STORE"].rsplit(":", 1)
-        with socket.create_connection((host, int(port)), timeout=seconds) as store:
-            store.sendall(json.dumps({"key": key, "token": value[0], "value": value[1]}).encode() + b"\n")
-            return {"type": "ok", "value": json.loads(store.makefile().readline())}
+        try:
+            with socket.create_connection((host, int(port)), timeout=seconds) as store:
+                store.sendall(json.dumps({"key": key, "token": value[0], "value": value[1]}).encode() + b"\n")
+                return {"type": "ok", "value": json.loads(store.makefile().readline())}
+        except (OSError, ValueError) as error:
+            return {"type": "info", "error": repr(error)}
     if f == "release":
         held.pop(key, None)
         return ask(member, seconds, ["release", key, value])

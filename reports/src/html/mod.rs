@@ -3,8 +3,8 @@
 //! Verdict first; then, in this order, the counterexample (violations only), the timeline, elections (or
 //! outages, where nobody knows who leads), changes of a holder (applications only), commit latency, faults,
 //! checks and the configuration. Each part opens with its finding in a sentence, drawn from the data, and the
-//! drawing proves it. One file: no font, no request to anywhere; its links lead to the files of the run folder
-//! beside it. Light and dark follow the reader's setting, print is light.
+//! drawing proves it. One file: no font, no request to anywhere; its links lead to the files of the run
+//! folder beside it. Light and dark follow the reader's setting, print is light.
 //!
 //! Its script only adds (a readout of the moment under the pointer, a closer look, sorting, copying): without
 //! it nothing is missing. The page's own policy lets exactly this script run and nothing be fetched.

@@ -7,6 +7,10 @@
 //!
 //! What a client must not do is a *fault*: nothing that it says in a run can be believed. What it could do
 //! better is *advice*.
+//!
+//! A client that holds locks meets the bench's store as well ([`guarded`]).
+
+mod guarded;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,17 +23,24 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use workloads::Outcome;
 use workloads::op::{Body, Object, Op};
 
-use super::lines;
+use super::holder::{self, Clock};
 use super::process::{NoAnswer, Process};
+use super::{SESSION_VARIABLE, STORE_VARIABLE, lines};
 use crate::program::Program;
 use crate::system::Beginning;
+use guarded::{Answers, Store};
 
 /// How long the client is told that it may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How much longer is waited for it.
 const GRACE: Duration = Duration::from_millis(500);
+/// How long what it holds may outlive its silence.
+const SESSION: Duration = Duration::from_secs(4);
+/// A member that is not there.
+const NOWHERE: &str = "127.0.0.1:1";
 /// How long it may take to end when its input does.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The value by which a request is known again, in decimal.
@@ -94,6 +105,12 @@ pub async fn converse(
     beginning: &Beginning,
     greeting: &[u8],
 ) -> Result<Vec<Finding>, String> {
+    let store = Store::open().await.map_err(|error| format!("opening a port: {error}"))?;
+    let mut beginning = beginning.clone();
+    beginning.environment.extend([
+        (STORE_VARIABLE.to_owned(), store.address.to_string()),
+        (SESSION_VARIABLE.to_owned(), SESSION.as_millis().to_string()),
+    ]);
     let mut talk = Talk { program, beginning, greeting, number: 0, asked: 0, findings: Vec::new() };
     let process = talk.start().await?;
     let functions = process.functions().to_vec();
@@ -108,6 +125,9 @@ pub async fn converse(
             };
             process = talk.meets(open, &op, conduct).await?;
         }
+    }
+    if functions.contains(&Function::Store) {
+        process = talk.writes(process, &store).await?;
     }
     let open = match process {
         Some(process) => process,
@@ -130,6 +150,7 @@ fn operation(function: Function) -> Option<Op> {
         Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
         Function::Enqueue => (Object::Queue, Body::Enqueue { element: VALUE }),
         Function::Acknowledge => (Object::Queue, Body::Acknowledge { element: VALUE }),
+        Function::Acquire => (Object::Lock, Body::Acquire),
         _ => return None,
     };
     Some(Op::new(object, 1, body))
@@ -137,7 +158,7 @@ fn operation(function: Function) -> Option<Op> {
 
 struct Talk<'a> {
     program: &'a Program,
-    beginning: &'a Beginning,
+    beginning: Beginning,
     greeting: &'a [u8],
     number: u64,
     asked: u64,
@@ -147,7 +168,7 @@ struct Talk<'a> {
 impl Talk<'_> {
     async fn start(&mut self) -> Result<Process, String> {
         self.number += 1;
-        Process::start(self.program, self.beginning, self.number).await
+        Process::start(self.program, &self.beginning, self.number).await
     }
 
     fn found(&mut self, tried: impl Into<String>, seen: String, weight: Weight) {
@@ -172,29 +193,13 @@ impl Talk<'_> {
         let arrived = member.arrived();
         let line = match answered {
             Ok(line) => line,
-            Err(NoAnswer::TooLong) => {
-                self.found(tried, "a line that never ends".to_owned(), Weight::Fault);
-                return Ok(None);
-            }
-            Err(NoAnswer::Ended) => {
-                let seen = process.accused("it ended", None);
-                let advice = "each such operation costs a process; answer info and live on";
-                self.found(tried, format!("{seen}; {advice}"), Weight::Advice);
-                return Ok(None);
-            }
-            Err(NoAnswer::Late) => {
-                let seen = format!(
-                    "no answer within {} ms of the {} ms that it was told: its process would be ended, and \
-                     another take its place; give the library a time-out",
-                    (PATIENCE + GRACE).as_millis(),
-                    PATIENCE.as_millis()
-                );
-                self.found(tried, seen, Weight::Advice);
+            Err(why) => {
+                self.has_no_answer(tried, &process, &why);
                 return Ok(None);
             }
         };
         let said = String::from_utf8_lossy(&line).into_owned();
-        match lines::outcome(op, self.asked, process.functions(), &line) {
+        match self.outcome(op, &process, &line) {
             Err(why) => self.found(tried, format!("{why}; its line: {said}"), Weight::Fault),
             Ok(outcome) => {
                 let (seen, weight) = judged(op, conduct, (outcome.kind, outcome.error.as_deref()), arrived);
@@ -203,6 +208,80 @@ impl Talk<'_> {
             }
         }
         Ok(Some(process))
+    }
+
+    fn has_no_answer(&mut self, tried: String, process: &Process, why: &NoAnswer) {
+        let (seen, weight) = match why {
+            NoAnswer::TooLong => ("a line that never ends".to_owned(), Weight::Fault),
+            NoAnswer::Ended => {
+                let seen = process.accused("it ended", None);
+                let seen = format!("{seen}; each such operation costs a process; answer info and live on");
+                (seen, Weight::Advice)
+            }
+            NoAnswer::Late => {
+                let seen = format!(
+                    "no answer within {} ms of the {} ms that it was told: its process would be ended, and \
+                     another take its place; give the library a time-out",
+                    (PATIENCE + GRACE).as_millis(),
+                    PATIENCE.as_millis()
+                );
+                (seen, Weight::Advice)
+            }
+        };
+        self.found(tried, seen, weight);
+    }
+
+    /// What a line means that answers the last question.
+    fn outcome(&self, op: &Op, process: &Process, line: &[u8]) -> Result<Outcome, String> {
+        if op.object == Object::Lock {
+            return holder::outcome(
+                op,
+                self.asked,
+                line,
+                &Clock { read_ns: 0, run_ns: &|monotonic| monotonic },
+            );
+        }
+        lines::outcome(op, self.asked, process.functions(), line)
+    }
+
+    /// Asks the client for guarded writes, once for each thing that the store may do.
+    async fn writes(
+        &mut self,
+        mut process: Option<Process>,
+        store: &Store,
+    ) -> Result<Option<Process>, String> {
+        for answers in Answers::ALL {
+            let mut open = match process.take() {
+                Some(process) => process,
+                None => self.start().await?,
+            };
+            store.is_to(answers);
+            let op = Op::new(Object::Lock, 1, Body::Store { token: VALUE, value: OTHER });
+            self.asked += 1;
+            let line = lines::asked(&op, self.asked, NOWHERE, PATIENCE);
+            let tried = format!("store, {}", answers.words());
+            let line = match open.converse(&line, PATIENCE + GRACE).await {
+                Ok(line) => line,
+                Err(why) => {
+                    self.has_no_answer(tried, &open, &why);
+                    continue;
+                }
+            };
+            let said = String::from_utf8_lossy(&line).into_owned();
+            match self.outcome(&op, &open, &line) {
+                Err(why) => self.found(tried, format!("{why}; its line: {said}"), Weight::Fault),
+                Ok(told) => {
+                    let told = (told.kind, told.error.as_deref());
+                    let Some((seen, weight)) = guarded::judged(answers, told, store.arrived()) else {
+                        self.found("store", format!("it holds nothing, and says so: {said}"), Weight::Good);
+                        return Ok(Some(open));
+                    };
+                    self.found(tried, format!("{seen}: {said}"), weight);
+                }
+            }
+            process = Some(open);
+        }
+        Ok(process)
     }
 
     async fn is_asked_for_the_unknown(&mut self, mut process: Process) -> Option<Process> {
@@ -275,6 +354,8 @@ fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), arrived: u
         ((EventKind::Fail, _), _) if op.is_change() && arrived > 0 => {
             fault("fail, though the request had left: nobody knows what became of it, so it is info")
         }
+        // Its request has no value by which it is known.
+        (_, _) if op.body == Body::Acquire => good("it holds nothing"),
         _ if op.is_change() && arrived == 0 => {
             let words = "not tried: its request never came, as where a client and a member shake hands first";
             (words.to_owned(), Weight::Untried)

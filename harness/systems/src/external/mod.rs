@@ -102,6 +102,12 @@ impl External {
         Ok(Self { description, named: path.to_owned(), whose, pool, answers: Arc::default() })
     }
 
+    /// What its file says.
+    #[must_use]
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
     /// The system of that name which these files are.
     ///
     /// # Errors

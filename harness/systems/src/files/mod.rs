@@ -39,6 +39,12 @@ systems! {
     zookeeper,
 }
 
+/// Those that have this name, and can be run by it.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Files> {
+    ALL.iter().copied().find(|files| files.name == name && files.about.is_some())
+}
+
 /// What a Compose file is called.
 const COMPOSE: &str = "compose.yaml";
 const TOML: &str = ".toml";
