@@ -9,6 +9,7 @@ pub(super) const FILES: Files = Files {
         ("etcd.toml", include_str!("etcd.toml")),
         ("compose.yaml", include_str!("compose.yaml")),
         ("etcd_client.py", include_str!("etcd_client.py")),
+        ("etcd_compact.py", include_str!("etcd_compact.py")),
     ],
     next: "the client alone:    harness client check --system FILE\n\
            in containers:       harness run --system ./compose.yaml \
