@@ -7,6 +7,7 @@
 //! the shape of a known story, the check's own sentence is used.
 
 use checker::history::{Datum, Outcome};
+use checker::txn::Condition as Isolation;
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
 use serde_json::Value;
 
@@ -66,6 +67,9 @@ fn broken(check: &CheckResult) -> Broken {
                 _ => "answers that no order explains",
             })
         }
+        name if name.parse::<Isolation>().is_ok() => {
+            transactions(check).unwrap_or_else(|| plain("transactions that no order explains"))
+        }
         "convergence" => story("members that disagree at the end", check.summary.clone()),
         "command" => plain(&check.summary),
         "recovery" => story("a member that does not come back", check.summary.clone()),
@@ -76,6 +80,29 @@ fn broken(check: &CheckResult) -> Broken {
             None => plain(&check.name),
         },
     }
+}
+
+/// The anomaly of transactions that a counterexample shows, by a name that says what it is.
+fn transactions(check: &CheckResult) -> Option<Broken> {
+    let (anomaly, fact) = check.counterexample.as_ref()?.sentence.split_once(": ")?;
+    let promise = match anomaly {
+        "G0" => "writes of two transactions that crossed",
+        "G1a" => "a read of what was rolled back",
+        "G1b" => "a read of a transaction's half",
+        "G1c" => "transactions that read each other's writes",
+        "dirty-update" => "a commit on top of what was rolled back",
+        "duplicate-elements" => "an append that happened twice",
+        "garbage-read" => "a read of what nobody appended",
+        "incompatible-order" => "reads that no order of one list explains",
+        "internal" | "future-read" => "a transaction that contradicts itself",
+        "lost-update" => "a lost update",
+        "G-single" => "a read that is old in one part and new in another",
+        "G-nonadjacent" => "reads that saw two writes in opposite orders",
+        "G2-item" => "write skew",
+        "G-single-realtime" => "a stale read",
+        _ => "transactions that no order explains",
+    };
+    Some(Broken { promise: promise.to_owned(), fact: Some(fact.to_owned()) })
 }
 
 /// What the final state of a member lacks.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::pair::{PairError, Pairs, Stamp, ranks};
-use super::{Event, EventKind, Function, History, NEVER, Op, OpKind, Outcome, Value};
+use super::{Event, EventKind, Function, History, Micro, NEVER, Op, OpKind, Outcome, Value, is_answered};
 
 /// Pairs events one by one.
 #[derive(Default)]
@@ -38,6 +38,7 @@ impl Pairing {
             key: event.key,
             kind,
             list: None,
+            micros: micros_of(&event.value),
             outcome: Outcome::Info,
             invoke_ns: event.time.unwrap_or(0),
             due_ns: event.due,
@@ -71,6 +72,9 @@ impl Pairing {
         if outcome == Outcome::Ok {
             op.kind = completed_kind(op.kind, &event.value)?;
             op.list = list_of(op.kind, &event.value);
+            if matches!(op.kind, OpKind::Txn { .. }) {
+                op.micros = Some(answered(op.micros.as_deref(), &event.value)?);
+            }
         }
         op.outcome = outcome;
         // A read of unknown outcome has no effect and no result: it is over, whatever its recorder called it.
@@ -137,6 +141,7 @@ fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
         (Function::Acknowledge, &Value::One(value)) => OpKind::Acknowledge { value },
         (Function::Enter, &Value::One(round)) => OpKind::Enter { round },
         (Function::Leave, &Value::One(round)) => OpKind::Leave { round },
+        (Function::Txn, Value::Txn(micros)) => OpKind::Txn { changes: micros.iter().any(Micro::is_append) },
         (f, _) => return Err(PairError::Shape(f)),
     })
 }
@@ -178,6 +183,7 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
             Ok(asked)
         }
         (OpKind::Enter { round } | OpKind::Leave { round }, &Value::One(told)) if told == round => Ok(asked),
+        (OpKind::Txn { .. }, Value::Txn(_)) => Ok(asked),
         (OpKind::Dequeue { .. }, Value::Null) => Ok(asked),
         (OpKind::Dequeue { .. }, &Value::One(value)) => Ok(OpKind::Dequeue { value: Some(value) }),
         (OpKind::Dequeue { .. }, Value::List(told)) if matches!(told.len(), HANDED_OUT | CLAIM) => {
@@ -185,6 +191,16 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
         }
         (asked, _) => Err(PairError::Shape(asked.function())),
     }
+}
+
+fn micros_of(value: &Value) -> Option<Arc<[Micro]>> {
+    if let Value::Txn(micros) = value { Some(Arc::clone(micros)) } else { None }
+}
+
+/// What a transaction that was asked for is by its answer.
+fn answered(asked: Option<&[Micro]>, told: &Value) -> Result<Arc<[Micro]>, PairError> {
+    let told = micros_of(told).filter(|told| asked.is_some_and(|asked| is_answered(asked, told)));
+    told.ok_or(PairError::Shape(Function::Txn))
 }
 
 /// Numbers in the answer of an acquire: token, since, until.
