@@ -80,8 +80,10 @@ impl Promise {
             Self::StrictSerializable => {
                 "transactions take effect one after the other, in an order that keeps real time"
             }
-            Self::StrongSessionSerializable => "the same in an order that keeps that of each client",
-            Self::Serializable => "the same in any order",
+            Self::StrongSessionSerializable => {
+                "transactions take effect one after the other, in an order that keeps that of each client"
+            }
+            Self::Serializable => "transactions take effect one after the other, in some order",
             Self::SnapshotIsolation => {
                 "a transaction reads one state and commits on top of it; write skew is allowed"
             }
