@@ -1,20 +1,22 @@
 //! The workload `txn`: transactions that append to lists and read them.
 //!
 //! A transaction is one to four micro-operations on a few hot lists, all of them at once or none. Every
-//! element is appended once, so a read says who had written before, and in which order; from that follows
-//! which transaction has to come before which, and a cycle of these breaks an isolation level ([`checker::txn`]).
+//! element is appended once, so a read says who had written before, and in which order. From that follows
+//! which transaction has to come before which, and a cycle of these breaks an isolation level
+//! ([`checker::txn`]).
 //!
 //! There are three kinds, because anomalies differ in what shows them:
 //!
 //! - *Read, then write*: each list is read right before it is appended to. What is read is what the append
-//!   builds on, so a lost update shows at once, and write skew needs two of these on lists that cross. These
-//!   are mini-transactions (Tan and others, "MTC", 2025): few kinds of operations, and yet nearly every
-//!   anomaly of isolation shows in them. Most transactions are of this kind where nobody only looks.
+//!   builds on, so a lost update shows at once, and write skew needs two of these on lists that cross. The
+//!   literature calls them mini-transactions (arXiv 2504.02344): they are short, and nearly every anomaly
+//!   shows in them. Of those that change anything most are of this kind: two concurrent ones are enough for
+//!   what a mixture shows only by chance, because there a read and an append rarely meet on one list.
 //! - *A mixture*: reads and appends in any order. Appends without a read before them (blind ones), a read
 //!   behind the transaction's own append, and two appends to one list are only here; they show writes that
 //!   cross (G0) and what is read half-done (G1b).
-//! - *A look*: reads of several lists. It changes nothing and sees torn or old states that who writes would be
-//!   refused for.
+//! - *A look*: reads of several lists. It changes nothing, and sees torn or old states for which who writes
+//!   would be refused.
 //!
 //! A database that detects conflicts refuses part of the first kind; that is `fail`, and it is no loss: what
 //! goes through is what a wrong one would let through. Lists rotate before they grow long, so that every one

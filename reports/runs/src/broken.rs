@@ -94,7 +94,7 @@ fn transactions(check: &CheckResult) -> Option<Broken> {
         "duplicate-elements" => "an append that happened twice",
         "garbage-read" => "a read of what nobody appended",
         "incompatible-order" => "reads that no order of one list explains",
-        "internal" | "future-read" => "a transaction that contradicts itself",
+        "internal" | "future-read" => "a read that contradicts its own transaction",
         "lost-update" => "a lost update",
         "G-single" => "a read that is old in one part and new in another",
         "G-nonadjacent" => "reads that saw two writes in opposite orders",

@@ -34,6 +34,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use workloads::op::{Body, Object};
 use workloads::{Claims, Op, Outcome, Refusal, STALE_TOKEN};
 
+use super::integer::integer;
 use super::transaction;
 
 /// The number of this protocol.
@@ -41,10 +42,8 @@ pub const PROTOCOL: u32 = 1;
 /// The longest line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// What a client can be asked to do.
-const FUNCTIONS: &str = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, store, release, \
-     txn";
-/// Above this a number is not the same in every language.
-const LARGEST: i64 = 1 << 53;
+const FUNCTIONS: &str = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, \
+                         store, release, txn";
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -262,10 +261,6 @@ fn dequeued(functions: &[Function], value: &serde_json::Value) -> Result<Value, 
         }
         value => integer(value).map(Value::One).ok_or("an integer below 2^53, or null where there is none"),
     }
-}
-
-pub(super) fn integer(value: &serde_json::Value) -> Option<i64> {
-    value.as_i64().filter(|value| (-LARGEST..=LARGEST).contains(value))
 }
 
 #[cfg(test)]

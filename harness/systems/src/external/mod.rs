@@ -31,6 +31,7 @@ mod client;
 mod depends;
 mod faults;
 mod inflict;
+mod integer;
 mod launch;
 mod probe;
 mod process;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use checker::history::{Micro, Value, What};
 
-use super::lines::integer;
+use super::integer::integer;
 
 /// What the answer tells.
 ///

@@ -147,7 +147,8 @@ impl System for ZooKeeper {
 
     /// What a workload asks for in one step must be one request here.
     fn lacks(&self, function: Function) -> Option<String> {
-        let many = "a transaction reads first, and this client asks one thing for each operation";
+        let many = "a transaction reads first, and the built-in client asks one thing for each operation; \
+                    the client of `harness init zookeeper` does transactions";
         (function == Function::Txn).then(|| many.to_owned())
     }
 
