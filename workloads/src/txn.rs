@@ -71,7 +71,8 @@ fn isolation(case: &Case<'_>) -> CheckResult {
     }
 }
 
-/// The same with the members and sessions of the transactions that are shown, which the checker has no use for.
+/// The same with the members and sessions of the transactions that are shown: the checker has no use for
+/// them.
 fn by_whom(history: &History, mut result: CheckResult) -> CheckResult {
     for view in result.counterexample.iter_mut().flat_map(|found| &mut found.ops) {
         if let Some(op) = history.ops().iter().find(|op| op.index == view.index) {

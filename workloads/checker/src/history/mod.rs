@@ -22,7 +22,7 @@
 //! | `acquire` | `null` | `[token, since, until]` |
 //! | `store` | `[token, value]` | `[token, value, looked, until, stored]` |
 //! | `release` | the token | the same |
-//! | `txn` | micro-operations, as `["append",5,1]` and `["r",5,null]` | the same, with what was read: `["r",5,[1]]` |
+//! | `txn` | micro-operations, as `["append",5,1]` and `["r",5,null]` | the same, with what was read |
 //!
 //! A transaction's key is that of its first micro-operation.
 //!

@@ -265,6 +265,27 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_has_what_it_read_and_one_that_only_reads_is_over() {
+        let read = |list: &[i64]| Micro { key: 5, what: crate::history::What::Read(Some(list.into())) };
+        let txn = |micros: &[Micro]| Value::Txn(micros.into());
+        let asked = [Micro::append(6, 1), Micro::read(5)];
+        let line = |kind, value, time| event(0, kind, Function::Txn, value, time);
+        let pair = |told| {
+            History::from_events([line(EventKind::Invoke, txn(&asked), 1), line(EventKind::Ok, told, 2)])
+        };
+        let told = [Micro::append(6, 1), read(&[3, 4])];
+        let history = pair(txn(&told)).unwrap();
+        assert_eq!(history.ops()[0].kind, OpKind::Txn { changes: true });
+        assert_eq!(history.ops()[0].micros.as_deref(), Some(&told[..]));
+        for wrong in [txn(&asked), txn(&told[..1]), Value::Null, Value::One(1)] {
+            assert_eq!(pair(wrong), Err(PairError::Shape(Function::Txn)));
+        }
+        let look =
+            [line(EventKind::Invoke, txn(&[Micro::read(5)]), 1), line(EventKind::Info, Value::Null, 2)];
+        assert_eq!(History::from_events(look).unwrap().ops()[0].outcome, Outcome::Fail);
+    }
+
+    #[test]
     fn malformed_sequences_are_refused_by_name() {
         let invoke = || event(0, EventKind::Invoke, Function::Write, Value::One(1), 1);
         assert_eq!(History::from_events([invoke(), invoke()]), Err(PairError::Busy(0)));
