@@ -284,6 +284,16 @@ mod tests {
     }
 
     #[test]
+    fn an_anomaly_of_transactions_is_told_by_what_it_is() {
+        let ops = || vec![op(1, "txn", Datum::Nil, 10, 30, None), op(2, "txn", Datum::Nil, 20, 40, None)];
+        let told = |sentence: &str| simplest(&[check("serializable", sentence, ops())]).expect("one").1;
+        let skew = told("G2-item: T1 read [] from list 1 without 8, which T2 appended");
+        assert_eq!(skew.promise, "write skew");
+        assert_eq!(skew.fact.as_deref(), Some("T1 read [] from list 1 without 8, which T2 appended"));
+        assert_eq!(told("G2-item-process: T1 read []").promise, "transactions that no order explains");
+    }
+
+    #[test]
     fn a_story_of_two_operations_comes_before_a_longer_one_and_a_lonely_one() {
         let mut stale = op(3, "read", Datum::Int(1), 30, 40, Some(1));
         stale.impossible = true;
