@@ -107,6 +107,13 @@ pub fn durable_registers(case: &Case<'_>) -> CheckResult {
     durability::check(case.history, case.extent, final_states, members)
 }
 
+/// The check that what every acknowledged transaction appended is on every member at the end.
+#[must_use]
+pub fn durable_transactions(case: &Case<'_>) -> CheckResult {
+    let Beside { final_states, members, .. } = case.beside;
+    durability::check_transactions(case.history, final_states, members)
+}
+
 /// The check that every acknowledged element is on every member at the end. `element` says which one an
 /// operation put there.
 pub(crate) fn durable_elements(case: &Case<'_>, element: fn(&Op) -> Option<i64>) -> CheckResult {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use checker::history::{Event, EventKind, Function, Value};
+use checker::history::{Event, EventKind, Function, Micro, Value};
 
 /// What a key stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Object {
     Queue,
     /// Where some wait for each other, round after round.
     Barrier,
+    /// Lists that transactions append to and read. The key is that of the first one that is touched.
+    Lists,
 }
 
 /// What is to happen.
@@ -139,6 +141,11 @@ pub enum Body {
         /// The round.
         round: i64,
     },
+    /// Do all of these at once, or none of them. There is at least one.
+    Txn {
+        /// What, in this order.
+        micros: Arc<[Micro]>,
+    },
 }
 
 /// An operation that a process is to do now.
@@ -157,6 +164,13 @@ impl Op {
     #[must_use]
     pub const fn new(object: Object, key: u64, body: Body) -> Self {
         Self { object, key, body }
+    }
+
+    /// A transaction. Of none at all there is no key.
+    #[must_use]
+    pub fn txn(micros: impl Into<Arc<[Micro]>>) -> Self {
+        let micros = micros.into();
+        Self::new(Object::Lists, micros.first().map_or(0, |micro| micro.key), Body::Txn { micros })
     }
 
     /// The opening of a session.
@@ -200,12 +214,13 @@ impl Op {
             Body::Acknowledge { .. } => Function::Acknowledge,
             Body::Enter { .. } => Function::Enter,
             Body::Leave { .. } => Function::Leave,
+            Body::Txn { .. } => Function::Txn,
         }
     }
 
     /// The value, as the invocation's line has it.
     #[must_use]
-    pub const fn value(&self) -> Value {
+    pub fn value(&self) -> Value {
         match self.body {
             Body::MakeRegister { value } | Body::Write { value } => Value::One(value),
             Body::Cas { from, to, .. } => Value::Pair(Some(from), to),
@@ -220,6 +235,7 @@ impl Op {
             Body::Store { token, value } => Value::Pair(Some(token), value),
             Body::Release { token } => Value::One(token),
             Body::Enter { round } | Body::Leave { round } => Value::One(round),
+            Body::Txn { ref micros } => Value::Txn(Arc::clone(micros)),
             Body::MakePlace
             | Body::Read
             | Body::Open
@@ -241,14 +257,17 @@ impl Op {
 
     /// Whether it may change something: then a lost answer leaves it open for ever.
     #[must_use]
-    pub const fn is_change(&self) -> bool {
-        !matches!(self.body, Body::Read | Body::Exists { .. } | Body::Abandon)
+    pub fn is_change(&self) -> bool {
+        match &self.body {
+            Body::Txn { micros } => micros.iter().any(Micro::is_append),
+            body => !matches!(body, Body::Read | Body::Exists { .. } | Body::Abandon),
+        }
     }
 
     /// How it ends whose answer never came: a look has no effect, so a lost one is simply over; a change may
     /// have happened.
     #[must_use]
-    pub const fn unknown_fate(&self) -> EventKind {
+    pub fn unknown_fate(&self) -> EventKind {
         if self.is_change() { EventKind::Info } else { EventKind::Fail }
     }
 

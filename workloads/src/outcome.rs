@@ -109,7 +109,8 @@ impl Outcome {
             | Object::Session
             | Object::Lock
             | Object::Queue
-            | Object::Barrier => Value::List(Arc::from([UNREADABLE])),
+            | Object::Barrier
+            | Object::Lists => Value::List(Arc::from([UNREADABLE])),
         };
         Self { error: Some("unreadable-data".to_owned()), ..Self::told(value, seen) }
     }

@@ -3,7 +3,10 @@
 //! The checks of a workload ask for the most that any system promises. A system that promises less is judged
 //! by less: where its reads may be stale they are left out, and where it promises nothing the same checks
 //! *measure*. What they find is told with its numbers, and it is no violation.
+//!
+//! Of transactions a system promises an isolation level. There `linearizable` means the strongest one.
 
+use checker::txn::Condition;
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +23,35 @@ pub enum Promise {
     Linearizable,
     /// The same of everything that changes something. A read may be stale, in the order of its session.
     LinearizableUpdates,
+    /// Transactions take effect one after the other, in an order that keeps real time.
+    StrictSerializable,
+    /// The same in an order that keeps that of each client.
+    StrongSessionSerializable,
+    /// The same in any order.
+    Serializable,
+    /// A transaction reads one state and commits on top of it; write skew is allowed.
+    SnapshotIsolation,
+    /// Only what was committed is read.
+    ReadCommitted,
+    /// Writes of transactions do not cross.
+    ReadUncommitted,
     /// Nothing: what was acknowledged may be lost.
     Nothing,
 }
 
 impl Promise {
     /// All of them, the strongest first.
-    pub const ALL: [Self; 3] = [Self::Linearizable, Self::LinearizableUpdates, Self::Nothing];
+    pub const ALL: [Self; 9] = [
+        Self::Linearizable,
+        Self::LinearizableUpdates,
+        Self::StrictSerializable,
+        Self::StrongSessionSerializable,
+        Self::Serializable,
+        Self::SnapshotIsolation,
+        Self::ReadCommitted,
+        Self::ReadUncommitted,
+        Self::Nothing,
+    ];
 
     /// Its name on the command line and in every file.
     #[must_use]
@@ -34,6 +59,12 @@ impl Promise {
         match self {
             Self::Linearizable => "linearizable",
             Self::LinearizableUpdates => "linearizable-updates",
+            Self::StrictSerializable => "strict-serializable",
+            Self::StrongSessionSerializable => "strong-session-serializable",
+            Self::Serializable => "serializable",
+            Self::SnapshotIsolation => "snapshot-isolation",
+            Self::ReadCommitted => "read-committed",
+            Self::ReadUncommitted => "read-uncommitted",
             Self::Nothing => "nothing",
         }
     }
@@ -46,6 +77,18 @@ impl Promise {
                 "every operation takes effect at one moment, and what was acknowledged stays"
             }
             Self::LinearizableUpdates => "the same of all that changes something; a read may be stale",
+            Self::StrictSerializable => {
+                "transactions take effect one after the other, in an order that keeps real time"
+            }
+            Self::StrongSessionSerializable => {
+                "transactions take effect one after the other, in an order that keeps that of each client"
+            }
+            Self::Serializable => "transactions take effect one after the other, in some order",
+            Self::SnapshotIsolation => {
+                "a transaction reads one state and commits on top of it; write skew is allowed"
+            }
+            Self::ReadCommitted => "a transaction reads only what was committed",
+            Self::ReadUncommitted => "writes of transactions do not cross",
             Self::Nothing => "what was acknowledged may be lost: that is measured, and is no violation",
         }
     }
@@ -54,6 +97,20 @@ impl Promise {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|promise| promise.name() == name)
+    }
+
+    /// The isolation level that it is; none for what is promised of single operations.
+    #[must_use]
+    pub const fn isolation(self) -> Option<Condition> {
+        match self {
+            Self::StrictSerializable => Some(Condition::StrictSerializable),
+            Self::StrongSessionSerializable => Some(Condition::StrongSessionSerializable),
+            Self::Serializable => Some(Condition::Serializable),
+            Self::SnapshotIsolation => Some(Condition::SnapshotIsolation),
+            Self::ReadCommitted => Some(Condition::ReadCommitted),
+            Self::ReadUncommitted => Some(Condition::ReadUncommitted),
+            Self::Linearizable | Self::LinearizableUpdates | Self::Nothing => None,
+        }
     }
 
     /// What a check of the workload says under this promise.
@@ -81,6 +138,15 @@ impl std::fmt::Display for Promise {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn isolation_levels_have_the_names_of_the_checkers_conditions() {
+        for condition in Condition::ALL {
+            let promise = Promise::named(condition.as_str()).expect("a promise of that name");
+            assert_eq!(promise.isolation(), Some(condition));
+        }
+        assert_eq!(Promise::Linearizable.isolation(), None);
+    }
 
     #[test]
     fn what_is_not_promised_is_measured_and_accuses_nobody() {

@@ -54,7 +54,7 @@ impl Register {
     fn remember(&mut self, process: u64, op: &Op, outcome: &Outcome) {
         let value = match outcome.value {
             Value::One(value) | Value::Pair(_, value) => value,
-            Value::Null | Value::List(_) => return,
+            Value::Null | Value::List(_) | Value::Txn(_) => return,
         };
         let version = outcome.claims.version;
         self.shown.remember(process, op.key, &Seen { version, value });

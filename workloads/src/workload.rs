@@ -9,13 +9,14 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use checker::durability::FinalState;
-use checker::history::{EventKind, Function, Value};
+use checker::history::{EventKind, Function, Value, What};
 use rand_chacha::ChaCha8Rng;
 
 use crate::case::Check;
 use crate::op::{Object, Op};
 use crate::outcome::{Outcome, UNREADABLE};
 use crate::params::{Params, ParamsError};
+use crate::promise::Promise;
 
 /// What clients do next, and what they remember for that. Every choice comes from dice that are handed in.
 pub trait Generator: Duplicate + fmt::Debug + Send {
@@ -142,6 +143,31 @@ impl Kind {
     #[must_use]
     pub fn can_do_without(self, function: Function) -> bool {
         self.0.dispensable.contains(&function)
+    }
+
+    /// What its members are read by at the end.
+    #[must_use]
+    pub fn reads_by(self) -> Function {
+        if self.0.object == Object::Lists { Function::Txn } else { Function::Read }
+    }
+
+    /// A promise as this workload knows it; none where it can't be judged by that. What is linearizable is,
+    /// of transactions, strictly serializable.
+    #[must_use]
+    pub fn promised(self, promise: Promise) -> Option<Promise> {
+        match (self.0.object == Object::Lists, promise) {
+            (true, Promise::Linearizable) => Some(Promise::StrictSerializable),
+            (true, Promise::LinearizableUpdates) => None,
+            (false, promise) if promise.isolation().is_some() => None,
+            (_, promise) => Some(promise),
+        }
+    }
+
+    /// The names of the promises that it can be judged by, the strongest first.
+    #[must_use]
+    pub fn promise_names(self) -> Vec<&'static str> {
+        let known = Promise::ALL.into_iter().filter(|promise| self.promised(*promise).is_some());
+        known.map(Promise::name).collect()
     }
 
     /// Whether the openings and ends of sessions are part of the history.
@@ -323,6 +349,10 @@ impl Workload {
         }
         let (value, list) = match &told.value {
             Value::List(list) => (None, Some(list.to_vec())),
+            Value::Txn(micros) => match micros.first().map(|micro| &micro.what) {
+                Some(What::Read(Some(list))) => (None, Some(list.to_vec())),
+                _ => (None, None),
+            },
             Value::One(value) if *value != UNREADABLE => (Some(*value), None),
             _ => (None, None),
         };

@@ -5,6 +5,7 @@
 //! command line.
 
 mod mutant;
+mod promise;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +16,6 @@ use harness_systems::application::Runs;
 use harness_systems::{System, Wanted, program};
 use runs::cluster_kind::ClusterKind;
 use runs::mechanism::Mechanism;
-use runs::results::Promised;
 use workloads::{Applications, Kind, Promise};
 
 use crate::exit::Failure;
@@ -193,6 +193,7 @@ impl RunOptions {
     pub fn check(&self) -> Result<(), Failure> {
         self.check_system()?;
         self.check_workload()?;
+        self.check_promise()?;
         self.check_containers()?;
         self.check_fail_fast()?;
         self.check_load()?;
@@ -419,28 +420,12 @@ impl RunOptions {
         Err(Failure::usage(format!("--mutant {}: {why}; {advice}", bug.name())))
     }
 
-    /// What is promised: what the system says of itself, or what it is held to. Whatever an image is, it is
-    /// not known to promise more than ZooKeeper does.
-    pub fn promised(&self) -> Promised {
-        if !self.workload.has_clients() {
-            return Promised::default();
-        }
-        match self.promise {
-            Some(what) => Promised { what, source: "asked for by --promise".to_owned() },
-            None if self.containers.image.is_some() => Promised {
-                what: Promise::LinearizableUpdates,
-                source: "what ZooKeeper promises, of whatever image".to_owned(),
-            },
-            None => self.system.promises(self.workload),
-        }
-    }
-
     /// What its clients were asked for and can't do is refused before any member starts.
     pub fn check_functions(&self, has: &[Function]) -> Result<(), Failure> {
         let lack_for = |kind: &Kind| {
-            let lacks = |function: &&Function| !has.contains(function) && !kind.can_do_without(**function);
+            let lacks = |function: &Function| !has.contains(function) && !kind.can_do_without(*function);
             // Members are read a last time, whatever the clients do.
-            kind.functions().iter().chain(&[Function::Read]).find(lacks).copied()
+            kind.functions().iter().copied().chain([kind.reads_by()]).find(lacks)
         };
         let Some(lack) = lack_for(&self.workload) else { return Ok(()) };
         let fits = |kind: &Kind| self.system.lacks_none_of(kind.functions()) && lack_for(kind).is_none();

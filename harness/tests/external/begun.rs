@@ -18,9 +18,9 @@ type Untried = Option<&'static [&'static str]>;
 const CLIENTS: [(&str, &str, &str, Untried); 5] = [
     ("etcd", "etcd.toml", "", None),
     ("nats", "nats.toml", r"INFO {}\r\n", None),
-    ("postgres", "compose.yaml", POSTGRES, Some(&[])),
+    ("postgres", "compose.yaml", POSTGRES, Some(&["txn"])),
     ("redis", "redis.toml", "", None),
-    ("zookeeper", "compose.yaml", ZOOKEEPER, Some(&["cas", "append"])),
+    ("zookeeper", "compose.yaml", ZOOKEEPER, Some(&["cas", "append", "txn"])),
 ];
 
 #[test]

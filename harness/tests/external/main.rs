@@ -4,6 +4,7 @@
 mod begun;
 mod faults;
 mod locks;
+mod transactions;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

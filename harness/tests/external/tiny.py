@@ -2,9 +2,11 @@
 
 The file is what makes it linearizable: whoever answers holds its lock meanwhile. With --apart each member keeps
 its own values instead, with --forgets every tenth addition is acknowledged and not made, and with --doubles
-every tenth element that is taken stays where it was.
+every tenth element that is taken stays where it was. With --torn others may come between the parts of a
+transaction.
 
-A line is a request: `read K`, `write K V`, `cas K FROM TO`, `add K V`, `members K`, `take K`, `ping`, `role`.
+A line is a request: `read K`, `write K V`, `cas K FROM TO`, `add K V`, `members K`, `take K`, `txn JSON`, `ping`,
+`role`.
 A lock is a lease: `acquire K MS` gives a token, or `busy`; `renew K TOKEN MS` and `release K TOKEN` are for its
 holder; `holders K` lists the token of whoever holds.
 Members dial each other and send `ping` all the while, so that cuts between them have something to hold.
@@ -19,7 +21,7 @@ import time
 
 client_port, peer_port, path, leader, apart = (
     int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4] == "1", "--apart" in sys.argv)
-forgets, doubles = "--forgets" in sys.argv, "--doubles" in sys.argv
+forgets, doubles, torn = "--forgets" in sys.argv, "--doubles" in sys.argv, "--torn" in sys.argv
 others = [one.rsplit(":", 1) for one in sys.argv[5].split(",") if one]
 own, lock = {}, threading.Lock()
 
@@ -54,6 +56,26 @@ def take(values, key):
     return str(elements[0] if doubles and elements[0] % 10 == 0 else elements.pop(0))
 
 
+def do(values, micros):
+    told = []
+    for f, key, value in micros:
+        elements = values.setdefault(f"list{key}", [])
+        if f == "append":
+            elements.append(value)
+        told.append([f, key, value if f == "append" else list(elements)])
+    return told
+
+
+def transaction(micros):
+    if not torn:
+        return on_values(lambda values: do(values, micros))
+    told = []
+    for micro in micros:
+        told += on_values(lambda values: do(values, [micro]))
+        time.sleep(0.002)
+    return told
+
+
 def on_lock(values, what, key, numbers):
     held = values.setdefault("lock" + key, {"token": 0, "until": 0.0})
     now = time.monotonic()
@@ -75,6 +97,8 @@ def reply(words):
         return "pong"
     if what == "role":
         return "leader" if leader else "follower"
+    if what == "txn":
+        return json.dumps(transaction(json.loads(words[1])))
     key = words[1]
     if what in ("acquire", "renew", "release", "holders"):
         return on_values(lambda values: on_lock(values, what, key, [int(word) for word in words[2:]]))

@@ -38,7 +38,7 @@ def ask(member, seconds, words):
         return {"type": "ok", "value": json.loads(answer)}
     if words[0] in ("read", "take"):
         return {"type": "ok", "value": None if answer == "None" else int(answer)}
-    if words[0] == "members":
+    if words[0] in ("members", "txn"):
         return {"type": "ok", "value": json.loads(answer)}
     if answer == "mismatch":
         return {"type": "fail", "error": "mismatch"}
@@ -55,6 +55,8 @@ def words_of(request):
         return ["take", key]
     if f == "cas":
         return ["cas", key, *value]
+    if f == "txn":
+        return ["txn", json.dumps(value, separators=(",", ":"))]
     return [f, key, value]
 
 
@@ -110,7 +112,7 @@ def on_lock(request):
 if conduct == "mute":
     time.sleep(1000)
 threading.Thread(target=renew, daemon=True).start()
-functions = ["read", "write", "cas", "add", "enqueue", "dequeue", "acquire", "store", "release"]
+functions = ["read", "write", "cas", "add", "enqueue", "dequeue", "acquire", "store", "release", "txn"]
 print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
 for number, line in enumerate(sys.stdin):
     request = json.loads(line)
@@ -131,6 +133,8 @@ for number, line in enumerate(sys.stdin):
             print("Traceback (most recent call last):", flush=True)
         if conduct == "twice":
             print(json.dumps(answer), flush=True)
+        if conduct == "shorter":
+            answer["value"] = answer["value"][1:]
         if conduct == "flood":
             while True:
                 print("x" * 65536, end="", flush=True)

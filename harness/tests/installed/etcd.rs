@@ -116,3 +116,43 @@ fn a_lock_of_etcd_is_held_by_two_once_its_holder_was_stopped_and_one_minds_its_c
     let results = json(folder.path(), "results.json");
     assert_eq!(check(&results, "exclusion")["verdict"], "valid", "{}", text(&certain));
 }
+
+/// What the client of transactions must not leave out: a comparison for what was only read.
+#[test]
+fn transactions_of_etcd_are_strictly_serializable_and_write_skew_where_their_client_compares_too_little() {
+    if which("etcd").is_none() {
+        eprintln!("skipped: etcd is not installed");
+        return;
+    }
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let folder = tempfile::tempdir().expect("a folder");
+    let harness = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).output().expect("the harness starts")
+    };
+    assert_eq!(harness(&["init", "etcd"]).status.code(), Some(0));
+    let run = ["run", "--system", "./etcd.toml", "--nodes", "3", "--workload", "txn", "--rate", "150"];
+    let faults = ["--nemesis", "kill-leader,partition-leader", "--interval", "8s", "--time-limit", "20s"];
+    let output = harness(&[&run[..], &faults].concat());
+    // A machine too busy to show anything is no violation; what was shown must hold.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+    let results = json(folder.path(), "results.json");
+    for name in ["strict-serializable", "durability", "convergence"] {
+        assert_eq!(check(&results, name)["verdict"], "valid", "{name}: {}", text(&output));
+    }
+    assert_eq!(results["faults"]["verified"], 2, "{}", text(&output));
+    let client = folder.path().join("etcd_client.py");
+    let sound = std::fs::read_to_string(&client).expect("a client");
+    let of_all = "\n                for key in keys]";
+    let wrong = sound.replace(of_all, "\n                for key in sorted(changed)]");
+    assert_ne!(sound, wrong);
+    std::fs::write(&client, wrong).expect("written");
+    let accused = harness(&[&run[..], &["--keys", "3", "--time-limit", "8s"]].concat());
+    assert_eq!(accused.status.code(), Some(1), "{}", text(&accused));
+    let results = json(folder.path(), "results.json");
+    let found = check(&results, "strict-serializable");
+    assert!(found["evidence"]["anomalies"]["G2-item"].is_u64(), "{found}");
+    let weaker = ["check", "--model", "list-append", "--condition", "snapshot-isolation"];
+    let weaker = harness(&[&weaker[..], &["runs/latest/history.jsonl"]].concat());
+    assert_eq!(weaker.status.code(), Some(0), "{}", text(&weaker));
+}

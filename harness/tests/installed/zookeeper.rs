@@ -90,13 +90,17 @@ fn what_takes_the_variables_of_zookeepers_image_holds_by_files_in_containers() {
     assert_eq!(written.status.code(), Some(0), "{}", text(&written));
     let faults = ["--nemesis", "kill-leader,partition-leader", "--interval", "12s", "--time-limit", "32s"];
     let run = ["run", "--system", "./compose.yaml", "--rate", "150"];
-    let output = harness(&[&run[..], &faults].concat());
-    // A machine too busy to show anything is no violation; what was shown must hold.
-    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
-    let results = json(folder.path(), "results.json");
-    for name in ["linearizable-updates", "version-order", "durability", "convergence"] {
-        assert_eq!(check(&results, name)["verdict"], "valid", "{name}: {}", text(&output));
+    for (workload, own) in
+        [("register", &["linearizable-updates", "version-order"][..]), ("txn", &["strict-serializable"])]
+    {
+        let output = harness(&[&run[..], &faults, &["--workload", workload]].concat());
+        // A machine too busy to show anything is no violation; what was shown must hold.
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+        let results = json(folder.path(), "results.json");
+        for name in own.iter().chain(&["durability", "convergence"]) {
+            assert_eq!(check(&results, name)["verdict"], "valid", "{name}: {}", text(&output));
+        }
+        assert_eq!(results["faults"]["verified"], 2, "{}", text(&output));
+        assert!(results["elections"].as_array().is_some_and(|all| all.len() >= 2), "{}", text(&output));
     }
-    assert_eq!(results["faults"]["verified"], 2, "{}", text(&output));
-    assert!(results["elections"].as_array().is_some_and(|all| all.len() >= 2), "{}", text(&output));
 }

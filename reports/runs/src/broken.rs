@@ -7,6 +7,7 @@
 //! the shape of a known story, the check's own sentence is used.
 
 use checker::history::{Datum, Outcome};
+use checker::txn::Condition as Isolation;
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
 use serde_json::Value;
 
@@ -66,6 +67,9 @@ fn broken(check: &CheckResult) -> Broken {
                 _ => "answers that no order explains",
             })
         }
+        name if name.parse::<Isolation>().is_ok() => {
+            transactions(check).unwrap_or_else(|| plain("transactions that no order explains"))
+        }
         "convergence" => story("members that disagree at the end", check.summary.clone()),
         "command" => plain(&check.summary),
         "recovery" => story("a member that does not come back", check.summary.clone()),
@@ -76,6 +80,29 @@ fn broken(check: &CheckResult) -> Broken {
             None => plain(&check.name),
         },
     }
+}
+
+/// The anomaly of transactions that a counterexample shows, by a name that says what it is.
+fn transactions(check: &CheckResult) -> Option<Broken> {
+    let (anomaly, fact) = check.counterexample.as_ref()?.sentence.split_once(": ")?;
+    let promise = match anomaly {
+        "G0" => "writes of two transactions that crossed",
+        "G1a" => "a read of what was rolled back",
+        "G1b" => "a read of a transaction's half",
+        "G1c" => "transactions that read each other's writes",
+        "dirty-update" => "a commit on top of what was rolled back",
+        "duplicate-elements" => "an append that happened twice",
+        "garbage-read" => "a read of what nobody appended",
+        "incompatible-order" => "reads that no order of one list explains",
+        "internal" | "future-read" => "a read that contradicts its own transaction",
+        "lost-update" => "a lost update",
+        "G-single" => "a read that is old in one part and new in another",
+        "G-nonadjacent" => "reads that saw two writes in opposite orders",
+        "G2-item" => "write skew",
+        "G-single-realtime" => "a stale read",
+        _ => "transactions that no order explains",
+    };
+    Some(Broken { promise: promise.to_owned(), fact: Some(fact.to_owned()) })
 }
 
 /// What the final state of a member lacks.
@@ -254,6 +281,16 @@ mod tests {
         let (_, broken) = simplest(&[check("version-order", "long and with two verbs", ops)]).expect("one");
         assert_eq!(broken.promise, "a stale read");
         assert_eq!(broken.fact.as_deref(), Some("key 0 read 2422 after 2971 had been acknowledged"));
+    }
+
+    #[test]
+    fn an_anomaly_of_transactions_is_told_by_what_it_is() {
+        let ops = || vec![op(1, "txn", Datum::Nil, 10, 30, None), op(2, "txn", Datum::Nil, 20, 40, None)];
+        let told = |sentence: &str| simplest(&[check("serializable", sentence, ops())]).expect("one").1;
+        let skew = told("G2-item: T1 read [] from list 1 without 8, which T2 appended");
+        assert_eq!(skew.promise, "write skew");
+        assert_eq!(skew.fact.as_deref(), Some("T1 read [] from list 1 without 8, which T2 appended"));
+        assert_eq!(told("G2-item-process: T1 read []").promise, "transactions that no order explains");
     }
 
     #[test]

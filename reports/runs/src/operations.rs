@@ -114,7 +114,8 @@ fn column(op: &Op) -> Option<Column> {
         | Function::Enqueue
         | Function::Acknowledge
         | Function::Enter
-        | Function::Leave => Some(Column::Writes),
+        | Function::Leave
+        | Function::Txn => Some(Column::Writes),
         Function::Abandon => None,
     }
 }

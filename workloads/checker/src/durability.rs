@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::figures;
-use crate::history::{Extent, History, Op, OpKind, Outcome, describe};
+use crate::history::{Extent, History, Op, OpKind, Outcome, What, describe};
 use crate::verdict::{CheckResult, Verdict};
 use crate::versions::counterexample;
 
@@ -236,7 +236,6 @@ pub fn check_elements(
     named: impl Fn(&Op) -> Option<i64>,
 ) -> CheckResult {
     let by_key = history.by_key();
-    let mut acknowledged = 0;
     let mut expected: BTreeMap<u64, Vec<(i64, &Op)>> = BTreeMap::new();
     for (key, ops) in &by_key {
         let deleted: BTreeSet<i64> = ops.iter().filter_map(|op| deletes(op)).collect();
@@ -244,10 +243,33 @@ pub fn check_elements(
             ops.iter().filter(|op| op.outcome == Outcome::Ok).filter_map(|op| Some((named(op)?, *op)));
         let there: Vec<(i64, &Op)> =
             there.filter(|(_, op)| !name(op).is_some_and(|name| deleted.contains(&name))).collect();
-        acknowledged += there.len();
         expected.insert(*key, there);
     }
-    if let Some(lost) = Lost::of(states, &expected) {
+    judge_elements(&expected, states, members)
+}
+
+/// The same of transactions, each of which puts elements into several lists.
+#[must_use]
+pub fn check_transactions(history: &History, states: &[FinalState], members: &[u64]) -> CheckResult {
+    let mut expected: BTreeMap<u64, Vec<(i64, &Op)>> = BTreeMap::new();
+    for op in history.ops() {
+        for micro in op.micros.iter().flat_map(|micros| micros.iter()) {
+            let there = expected.entry(micro.key).or_default();
+            if let (Outcome::Ok, What::Append(element)) = (op.outcome, &micro.what) {
+                there.push((*element, op));
+            }
+        }
+    }
+    judge_elements(&expected, states, members)
+}
+
+fn judge_elements(
+    expected: &BTreeMap<u64, Vec<(i64, &Op)>>,
+    states: &[FinalState],
+    members: &[u64],
+) -> CheckResult {
+    let acknowledged = expected.values().map(Vec::len).sum();
+    if let Some(lost) = Lost::of(states, expected) {
         return lost.told(acknowledged, members.len());
     }
     let evidence = json!({"acknowledged": acknowledged, "states": states.len()});

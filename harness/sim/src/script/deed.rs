@@ -72,7 +72,8 @@ impl fmt::Display for Deed {
             | Body::Dequeue
             | Body::Acknowledge { .. }
             | Body::Enter { .. }
-            | Body::Leave { .. } => write!(f, "{}", op.function()),
+            | Body::Leave { .. }
+            | Body::Txn { .. } => write!(f, "{}", op.function()),
         }
     }
 }
@@ -169,7 +170,8 @@ impl Deed {
             | Object::Session
             | Object::Lock
             | Object::Queue
-            | Object::Barrier => Body::Create { name },
+            | Object::Barrier
+            | Object::Lists => Body::Create { name },
         })
     }
 

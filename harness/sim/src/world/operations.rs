@@ -40,7 +40,8 @@ impl Clockwork {
             | Object::Session
             | Object::Lock
             | Object::Queue
-            | Object::Barrier => self.counters.visits += 1,
+            | Object::Barrier
+            | Object::Lists => self.counters.visits += 1,
         }
     }
 }

@@ -254,7 +254,7 @@ impl Population {
         let line = self.record.loads[load].history.iter().rev().find(|line| {
             let shown = match line.value {
                 Value::One(shown) | Value::Pair(_, shown) => Some(shown),
-                Value::Null | Value::List(_) => None,
+                Value::Null | Value::List(_) | Value::Txn(_) => None,
             };
             line.kind == EventKind::Ok && line.key == key && shown == Some(value)
         });

@@ -47,7 +47,8 @@ fn key(object: Object, key: u64) -> String {
         | Object::Session
         | Object::Lock
         | Object::Queue
-        | Object::Barrier => '-',
+        | Object::Barrier
+        | Object::Lists => '-',
     };
     format!("{letter}{key}")
 }
@@ -116,7 +117,8 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             | Body::Dequeue
             | Body::Acknowledge { .. }
             | Body::Enter { .. }
-            | Body::Leave { .. },
+            | Body::Leave { .. }
+            | Body::Txn { .. },
             _,
         ) => return None,
     })
@@ -269,7 +271,8 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         | Body::Dequeue
         | Body::Acknowledge { .. }
         | Body::Enter { .. }
-        | Body::Leave { .. } => return None,
+        | Body::Leave { .. }
+        | Body::Txn { .. } => return None,
     })
 }
 
@@ -284,7 +287,8 @@ fn read_value(object: Object, kv: &KeyValue) -> Option<Value> {
         | Object::Session
         | Object::Lock
         | Object::Queue
-        | Object::Barrier => Some(Value::One(text::value(&data)?)),
+        | Object::Barrier
+        | Object::Lists => Some(Value::One(text::value(&data)?)),
     }
 }
 

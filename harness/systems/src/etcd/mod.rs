@@ -78,6 +78,11 @@ impl System for Etcd {
             Function::Enqueue | Function::Dequeue | Function::Acknowledge => {
                 Some("etcd has no queues".to_owned())
             }
+            Function::Txn => Some(
+                "the built-in client asks etcd one thing for each operation; the client of `harness init \
+                 etcd` does transactions"
+                    .to_owned(),
+            ),
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {
                 Some("this client of etcd has no sessions".to_owned())
             }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use checker::history::{EventKind, Function, NOT_SENT};
+use checker::history::{EventKind, Function, Micro, NOT_SENT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
@@ -148,6 +148,8 @@ fn operation(function: Function) -> Option<Op> {
         Function::Cas => (Object::Register, Body::Cas { from: OTHER, to: VALUE, basis: None }),
         Function::Add => (Object::Set, Body::Add { element: VALUE }),
         Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
+        // Without a read before it, so that it is in the first request.
+        Function::Txn => return Some(Op::txn([Micro::append(1, VALUE)])),
         Function::Enqueue => (Object::Queue, Body::Enqueue { element: VALUE }),
         Function::Acknowledge => (Object::Queue, Body::Acknowledge { element: VALUE }),
         Function::Acquire => (Object::Lock, Body::Acquire),

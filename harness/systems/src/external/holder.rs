@@ -23,6 +23,7 @@ use serde::Deserialize;
 use workloads::op::Body;
 use workloads::{Claims, Op, Outcome, Refusal, STALE_TOKEN};
 
+use super::integer::integer;
 use super::lines::{self, Answered};
 use crate::application::Judged;
 
@@ -47,7 +48,7 @@ pub fn outcome(op: &Op, id: u64, line: &[u8], clock: &Clock<'_>) -> Result<Outco
     let until = answered.until_ns.map(clock.run_ns);
     match op.body {
         Body::Acquire => {
-            let token = lines::integer(&answered.value).filter(|token| *token >= 0);
+            let token = integer(&answered.value).filter(|token| *token >= 0);
             let token = token.ok_or_else(|| wrong("its token, an integer from 0 to 2^53"))?;
             let list = [token, moment(clock.read_ns), moment(until.unwrap_or(clock.read_ns))];
             Ok(Outcome::told(Value::List(list.into()), None))

@@ -18,7 +18,8 @@
 //! A dequeue is answered by the element, where that is taken for good, by `[element]`, where it was handed
 //! out and is to be acknowledged, or by null, where there is none.
 //!
-//! What a client answers that holds a lock is in [`super::holder`].
+//! A transaction is answered by the micro-operations that were asked for, with what was read. What a client
+//! answers that holds a lock is in [`super::holder`].
 //!
 //! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and
 //! of no other. Keys and values are integers below 2^53. A line has 1 MiB at most.
@@ -33,15 +34,16 @@ use serde::{Deserialize, Deserializer, Serialize};
 use workloads::op::{Body, Object};
 use workloads::{Claims, Op, Outcome, Refusal, STALE_TOKEN};
 
+use super::integer::integer;
+use super::transaction;
+
 /// The number of this protocol.
 pub const PROTOCOL: u32 = 1;
 /// The longest line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// What a client can be asked to do.
-const FUNCTIONS: &str =
-    "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, store, release";
-/// Above this a number is not the same in every language.
-const LARGEST: i64 = 1 << 53;
+const FUNCTIONS: &str = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, \
+                         store, release, txn";
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -61,7 +63,7 @@ pub struct Asked<'a> {
     pub id: u64,
     /// What.
     pub f: Function,
-    /// Of what: `register`, `set`, `list`, `queue` or `lock`.
+    /// Of what: `register`, `set`, `list`, `queue`, `lock` or `lists`.
     pub of: &'static str,
     /// Of which of them.
     pub key: u64,
@@ -146,6 +148,7 @@ const fn kind(object: Object) -> &'static str {
         Object::List => "list",
         Object::Queue => "queue",
         Object::Lock => "lock",
+        Object::Lists => "lists",
         Object::Register | Object::Numbers | Object::Names | Object::Session | Object::Barrier => "register",
     }
 }
@@ -216,6 +219,10 @@ fn told(op: &Op, functions: &[Function], value: &serde_json::Value) -> Result<Op
         Body::Dequeue => {
             return dequeued(functions, value).map_or_else(wrong, |told| Ok(Some(told)));
         }
+        Body::Txn { ref micros } => {
+            return transaction::told(micros, value)
+                .map_or_else(|wanted| wrong(&wanted), |told| Ok(Some(told)));
+        }
         _ => return Ok(Some(op.value())),
     }
     match (op.object, value) {
@@ -254,10 +261,6 @@ fn dequeued(functions: &[Function], value: &serde_json::Value) -> Result<Value, 
         }
         value => integer(value).map(Value::One).ok_or("an integer below 2^53, or null where there is none"),
     }
-}
-
-pub(super) fn integer(value: &serde_json::Value) -> Option<i64> {
-    value.as_i64().filter(|value| (-LARGEST..=LARGEST).contains(value))
 }
 
 #[cfg(test)]

@@ -31,9 +31,11 @@ mod client;
 mod depends;
 mod faults;
 mod inflict;
+mod integer;
 mod launch;
 mod probe;
 mod process;
+mod transaction;
 mod written;
 mod yaml;
 
@@ -190,7 +192,8 @@ impl System for External {
             | Function::Acknowledge
             | Function::Acquire
             | Function::Store
-            | Function::Release => None,
+            | Function::Release
+            | Function::Txn => None,
             Function::Create | Function::Delete => Some("lines have no numbered names".to_owned()),
             Function::Enter | Function::Leave => Some("lines have no barriers".to_owned()),
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {

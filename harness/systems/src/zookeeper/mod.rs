@@ -28,6 +28,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use checker::history::Function;
 use harness_core::fault::Server;
 use harness_core::seed;
 use rand::seq::SliceRandom;
@@ -142,6 +143,13 @@ impl System for ZooKeeper {
             // The bundled node knows its links.
             introduced_at: java.then_some(launch::ELECTION),
         }
+    }
+
+    /// What a workload asks for in one step must be one request here.
+    fn lacks(&self, function: Function) -> Option<String> {
+        let many = "a transaction reads first, and the built-in client asks one thing for each operation; \
+                    the client of `harness init zookeeper` does transactions";
+        (function == Function::Txn).then(|| many.to_owned())
     }
 
     fn applications(&self, _: Applications) -> Option<Runs> {

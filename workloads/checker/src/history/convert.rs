@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Datum, Event, EventKind, Function, Record, Value};
+use super::{Datum, Event, EventKind, Function, Micro, Record, Value, What};
 
 /// The event that a record is.
 ///
@@ -40,8 +40,23 @@ fn value_of(datum: &Datum) -> Option<Value> {
             elements => {
                 let list: Option<Arc<[i64]>> = elements.iter().map(Datum::as_int).collect();
                 list.map(Value::List)
+                    .or_else(|| elements.iter().map(micro).collect::<Option<_>>().map(Value::Txn))
             }
         },
         Datum::Bool(_) | Datum::Text(_) | Datum::Map(_) => None,
     }
+}
+
+/// The micro-operation that a datum is, as lines of ours would have it.
+fn micro(datum: &Datum) -> Option<Micro> {
+    let [f, key, value] = datum.as_list()? else { return None };
+    let what = match (f.as_text()?, value) {
+        ("append", Datum::Int(element)) => What::Append(*element),
+        ("r" | "read", Datum::Nil) => What::Read(None),
+        ("r" | "read", Datum::List(list)) => {
+            What::Read(Some(list.iter().map(Datum::as_int).collect::<Option<_>>()?))
+        }
+        _ => return None,
+    };
+    Some(Micro { key: u64::try_from(key.as_int()?).ok()?, what })
 }

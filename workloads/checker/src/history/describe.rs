@@ -74,6 +74,7 @@ fn describe_other(op: &Op) -> String {
         OpKind::Leave { round } => {
             format!("{} round {round} of barrier {key}", verb("left", "tried to leave"))
         }
+        OpKind::Txn { .. } => format!("{}: {}", verb("did in one transaction", "tried"), micros(op)),
         OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
     }
 }
@@ -143,6 +144,9 @@ pub(crate) fn value_of(op: &Op) -> Datum {
             Datum::List(op.list.iter().flat_map(|list| list.iter().copied().map(int)).collect())
         }
         OpKind::Enter { round } | OpKind::Leave { round } => int(round),
+        OpKind::Txn { .. } => {
+            Datum::List(op.micros.iter().flat_map(|all| all.iter().map(Datum::from)).collect())
+        }
         OpKind::Dequeue { value } => value.map_or(Datum::Nil, int),
         OpKind::Acquire { .. } => Datum::Nil,
         OpKind::Store { token, value } => pair(int(token), value),
@@ -189,13 +193,20 @@ pub(crate) fn call(op: &Op) -> String {
         OpKind::Acquire { token: None } => format!("acquire k{key}"),
         OpKind::Store { token, value } => format!("store k{key} = {value} by token {token}"),
         OpKind::Release { token } => format!("release k{key} of token {token}"),
+        OpKind::Txn { .. } => micros(op),
     }
+}
+
+/// What a transaction did, in its order.
+fn micros(op: &Op) -> String {
+    let told: Vec<String> = op.micros.iter().flat_map(|all| all.iter().map(ToString::to_string)).collect();
+    told.join(", ")
 }
 
 /// Elements of a list that are written out; of a longer one the end is, where lists differ.
 const MOST_ELEMENTS: usize = 6;
 
-fn elements(list: &[i64]) -> String {
+pub(super) fn elements(list: &[i64]) -> String {
     let left_out = list.len().saturating_sub(MOST_ELEMENTS);
     let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
     if left_out == 0 {

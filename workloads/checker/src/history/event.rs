@@ -63,11 +63,13 @@ pub enum Function {
     Enter,
     /// Wait until all who entered are ready to go.
     Leave,
+    /// Append to lists and read lists, all of it at once.
+    Txn,
 }
 
 impl Function {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Read,
         Self::Write,
         Self::Cas,
@@ -87,6 +89,7 @@ impl Function {
         Self::Acknowledge,
         Self::Enter,
         Self::Leave,
+        Self::Txn,
     ];
 
     /// Those of a register.
@@ -115,6 +118,7 @@ impl Function {
             Self::Acknowledge => "acknowledge",
             Self::Enter => "enter",
             Self::Leave => "leave",
+            Self::Txn => "txn",
         }
     }
 
@@ -139,7 +143,8 @@ impl Function {
             | Self::Dequeue
             | Self::Acknowledge
             | Self::Enter
-            | Self::Leave => true,
+            | Self::Leave
+            | Self::Txn => true,
         }
     }
 }

@@ -22,6 +22,9 @@
 //! | `acquire` | `null` | `[token, since, until]` |
 //! | `store` | `[token, value]` | `[token, value, looked, until, stored]` |
 //! | `release` | the token | the same |
+//! | `txn` | micro-operations, as `["append",5,1]` and `["r",5,null]` | the same, with what was read |
+//!
+//! A transaction's key is that of its first micro-operation.
 //!
 //! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge
 //! sessions record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are
@@ -56,6 +59,7 @@ mod limits;
 mod lines;
 mod load;
 mod load_error;
+mod micro;
 mod operations;
 mod pair;
 mod processes;
@@ -81,6 +85,7 @@ pub use extent::Extent;
 pub use limits::MAX_LINE_BYTES;
 pub use load::{Loaded, load, load_until};
 pub use load_error::LoadError;
+pub use micro::{Micro, What, is_answered};
 pub use operations::Pairing;
 pub use pair::PairError;
 pub(crate) use pair::{Pairs, Stamp, ranks};
@@ -214,6 +219,11 @@ pub enum OpKind {
         /// The round.
         round: i64,
     },
+    /// A transaction, whose micro-operations are the operation's.
+    Txn {
+        /// Whether one of them is an append.
+        changes: bool,
+    },
 }
 
 impl OpKind {
@@ -240,13 +250,14 @@ impl OpKind {
             Self::Acknowledge { .. } => Function::Acknowledge,
             Self::Enter { .. } => Function::Enter,
             Self::Leave { .. } => Function::Leave,
+            Self::Txn { .. } => Function::Txn,
         }
     }
 
     /// Whether it asks for a change of what the system holds.
     #[must_use]
     pub fn is_change(&self) -> bool {
-        self.function().is_change()
+        !matches!(self, Self::Txn { changes: false }) && self.function().is_change()
     }
 
     /// The value that the register holds if this operation takes effect; none for what writes no register.
@@ -273,6 +284,8 @@ pub struct Op {
     pub kind: OpKind,
     /// The elements that a read of a set or a list returned; of a lock, what its answer told.
     pub list: Option<Arc<[i64]>>,
+    /// The micro-operations of a transaction: with what was read, once it is known.
+    pub micros: Option<Arc<[Micro]>>,
     /// How it ended.
     pub outcome: Outcome,
     /// When it was invoked, ns since the start of the run.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::pair::{PairError, Pairs, Stamp, ranks};
-use super::{Event, EventKind, Function, History, NEVER, Op, OpKind, Outcome, Value};
+use super::{Event, EventKind, Function, History, Micro, NEVER, Op, OpKind, Outcome, Value, is_answered};
 
 /// Pairs events one by one.
 #[derive(Default)]
@@ -38,6 +38,7 @@ impl Pairing {
             key: event.key,
             kind,
             list: None,
+            micros: micros_of(&event.value),
             outcome: Outcome::Info,
             invoke_ns: event.time.unwrap_or(0),
             due_ns: event.due,
@@ -71,6 +72,9 @@ impl Pairing {
         if outcome == Outcome::Ok {
             op.kind = completed_kind(op.kind, &event.value)?;
             op.list = list_of(op.kind, &event.value);
+            if matches!(op.kind, OpKind::Txn { .. }) {
+                op.micros = Some(answered(op.micros.as_deref(), &event.value)?);
+            }
         }
         op.outcome = outcome;
         // A read of unknown outcome has no effect and no result: it is over, whatever its recorder called it.
@@ -137,6 +141,7 @@ fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
         (Function::Acknowledge, &Value::One(value)) => OpKind::Acknowledge { value },
         (Function::Enter, &Value::One(round)) => OpKind::Enter { round },
         (Function::Leave, &Value::One(round)) => OpKind::Leave { round },
+        (Function::Txn, Value::Txn(micros)) => OpKind::Txn { changes: micros.iter().any(Micro::is_append) },
         (f, _) => return Err(PairError::Shape(f)),
     })
 }
@@ -178,6 +183,7 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
             Ok(asked)
         }
         (OpKind::Enter { round } | OpKind::Leave { round }, &Value::One(told)) if told == round => Ok(asked),
+        (OpKind::Txn { .. }, Value::Txn(_)) => Ok(asked),
         (OpKind::Dequeue { .. }, Value::Null) => Ok(asked),
         (OpKind::Dequeue { .. }, &Value::One(value)) => Ok(OpKind::Dequeue { value: Some(value) }),
         (OpKind::Dequeue { .. }, Value::List(told)) if matches!(told.len(), HANDED_OUT | CLAIM) => {
@@ -185,6 +191,16 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
         }
         (asked, _) => Err(PairError::Shape(asked.function())),
     }
+}
+
+fn micros_of(value: &Value) -> Option<Arc<[Micro]>> {
+    if let Value::Txn(micros) = value { Some(Arc::clone(micros)) } else { None }
+}
+
+/// What a transaction that was asked for is by its answer.
+fn answered(asked: Option<&[Micro]>, told: &Value) -> Result<Arc<[Micro]>, PairError> {
+    let told = micros_of(told).filter(|told| asked.is_some_and(|asked| is_answered(asked, told)));
+    told.ok_or(PairError::Shape(Function::Txn))
 }
 
 /// Numbers in the answer of an acquire: token, since, until.
@@ -246,6 +262,27 @@ mod tests {
         let [first, second] = history.ops() else { panic!("two operations") };
         assert!(first.ret < second.call);
         assert!(second.call < second.ret);
+    }
+
+    #[test]
+    fn a_transaction_has_what_it_read_and_one_that_only_reads_is_over() {
+        let read = |list: &[i64]| Micro { key: 5, what: crate::history::What::Read(Some(list.into())) };
+        let txn = |micros: &[Micro]| Value::Txn(micros.into());
+        let asked = [Micro::append(6, 1), Micro::read(5)];
+        let line = |kind, value, time| event(0, kind, Function::Txn, value, time);
+        let pair = |told| {
+            History::from_events([line(EventKind::Invoke, txn(&asked), 1), line(EventKind::Ok, told, 2)])
+        };
+        let told = [Micro::append(6, 1), read(&[3, 4])];
+        let history = pair(txn(&told)).unwrap();
+        assert_eq!(history.ops()[0].kind, OpKind::Txn { changes: true });
+        assert_eq!(history.ops()[0].micros.as_deref(), Some(&told[..]));
+        for wrong in [txn(&asked), txn(&told[..1]), Value::Null, Value::One(1)] {
+            assert_eq!(pair(wrong), Err(PairError::Shape(Function::Txn)));
+        }
+        let look =
+            [line(EventKind::Invoke, txn(&[Micro::read(5)]), 1), line(EventKind::Info, Value::Null, 2)];
+        assert_eq!(History::from_events(look).unwrap().ops()[0].outcome, Outcome::Fail);
     }
 
     #[test]

@@ -8,8 +8,10 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
 use super::Datum;
+use super::micro::{self, Micro};
 
-/// The value of a line: `null`, an integer, a pair `[from, to]` whose `from` may be `null`, or a list.
+/// The value of a line: `null`, an integer, a pair `[from, to]` whose `from` may be `null`, a list, or the
+/// micro-operations of a transaction.
 ///
 /// Two integers in brackets are a pair of a compare-and-set and a list of a read; the file does not tell
 /// which, so they are read as a pair, and whoever knows the function asks for [`Value::list`].
@@ -25,6 +27,8 @@ pub enum Value {
     Pair(Option<i64>, i64),
     /// The elements of a set or a list, shared by whoever holds the line.
     List(Arc<[i64]>),
+    /// The micro-operations of a transaction, in their order. There is at least one.
+    Txn(Arc<[Micro]>),
 }
 
 impl Value {
@@ -34,7 +38,7 @@ impl Value {
         match self {
             Self::List(list) => Some(Arc::clone(list)),
             Self::Pair(Some(first), second) => Some(Arc::from([*first, *second])),
-            Self::Null | Self::One(_) | Self::Pair(None, _) => None,
+            Self::Null | Self::One(_) | Self::Pair(None, _) | Self::Txn(_) => None,
         }
     }
 }
@@ -46,6 +50,7 @@ impl From<&Value> for Datum {
             Value::One(value) => Self::Int(*value),
             Value::Pair(from, to) => Self::List(vec![from.map_or(Self::Nil, Self::Int), Self::Int(*to)]),
             Value::List(list) => Self::List(list.iter().copied().map(Self::Int).collect()),
+            Value::Txn(micros) => Self::List(micros.iter().map(Self::from).collect()),
         }
     }
 }
@@ -58,6 +63,7 @@ impl fmt::Display for Value {
             Self::Pair(None, to) => write!(f, "[nothing, {to}]"),
             Self::Pair(Some(from), to) => write!(f, "[{from}, {to}]"),
             Self::List(list) => write!(f, "{list:?}"),
+            Self::Txn(_) => write!(f, "{}", Datum::from(self)),
         }
     }
 }
@@ -69,6 +75,7 @@ impl Serialize for Value {
             Self::One(value) => serializer.serialize_i64(*value),
             Self::Pair(from, to) => (from, to).serialize(serializer),
             Self::List(list) => list.serialize(serializer),
+            Self::Txn(micros) => micros.serialize(serializer),
         }
     }
 }
@@ -86,7 +93,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("null, an integer, [from, to] or a list of integers")
+        f.write_str("null, an integer, [from, to], a list of integers or one of micro-operations")
     }
 
     fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
@@ -102,7 +109,18 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let Some(first) = seq.next_element::<Option<i64>>()? else { return Ok(Value::List(Arc::from([]))) };
+        let first = match seq.next_element::<First>()? {
+            None => return Ok(Value::List(Arc::from([]))),
+            Some(First::Null) => None,
+            Some(First::One(first)) => Some(first),
+            Some(First::Micro(first)) => {
+                let mut micros = vec![first];
+                while let Some(micro) = seq.next_element()? {
+                    micros.push(micro);
+                }
+                return Ok(Value::Txn(micros.into()));
+            }
+        };
         let second = seq.next_element::<i64>()?;
         let Some(third) = seq.next_element::<i64>()? else {
             return match (first, second) {
@@ -119,6 +137,45 @@ impl<'de> Visitor<'de> for ValueVisitor {
             list.push(element);
         }
         Ok(Value::List(list.into()))
+    }
+}
+
+/// What stands first in a line's brackets.
+enum First {
+    Null,
+    One(i64),
+    Micro(Micro),
+}
+
+impl<'de> Deserialize<'de> for First {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FirstVisitor)
+    }
+}
+
+struct FirstVisitor;
+
+impl<'de> Visitor<'de> for FirstVisitor {
+    type Value = First;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("null, an integer or a micro-operation")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<First, E> {
+        Ok(First::Null)
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<First, E> {
+        Ok(First::One(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<First, E> {
+        i64::try_from(value).map(First::One).map_err(|_| E::custom("value does not fit 63 bits"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<First, A::Error> {
+        micro::in_brackets(seq).map(First::Micro)
     }
 }
 
@@ -140,6 +197,7 @@ mod tests {
             Value::List(Arc::from([])),
             Value::List(Arc::from([4])),
             Value::List(Arc::from([4, 5, 6, 7])),
+            Value::Txn(Arc::from([Micro::append(5, 1), Micro::read(5)])),
         ] {
             assert_eq!(read(&serde_json::to_string(&value).unwrap()).unwrap(), value);
         }
@@ -149,7 +207,17 @@ mod tests {
 
     #[test]
     fn what_is_no_value_is_refused() {
-        for text in ["[null]", "[null,2,3]", "[1,null]", "\"x\"", "{}", "1.5", "18446744073709551615"] {
+        for text in [
+            "[null]",
+            "[[]]",
+            "[[\"r\",5,null],3]",
+            "[null,2,3]",
+            "[1,null]",
+            "\"x\"",
+            "{}",
+            "1.5",
+            "18446744073709551615",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -106,7 +106,7 @@ impl Ensemble<'_> {
                 *seen = self.log.len();
                 show(&mut answer, self.shape, Some(version), Some(self.log.len() - 1));
             }
-            Value::List(_) => unreachable!("no lists are written"),
+            Value::List(_) | Value::Txn(_) => unreachable!("no lists are written"),
         }
         answer
     }

@@ -263,6 +263,7 @@ fn op_of(entry: &Entry, index: u64) -> Op {
         key: 0,
         kind,
         list: None,
+        micros: None,
         outcome: if entry.is_open() { Outcome::Info } else { done },
         invoke_ns: u64::from(entry.call),
         due_ns: None,

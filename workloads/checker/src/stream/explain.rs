@@ -91,7 +91,7 @@ impl Collector {
             (Function::Read, EventKind::Ok) => match event.value {
                 Value::One(value) => is_ours(Some(value)),
                 Value::Null => is_ours(None),
-                Value::Pair(..) | Value::List(_) => false,
+                Value::Pair(..) | Value::List(_) | Value::Txn(_) => false,
             },
             (Function::Read, _) | (_, EventKind::Fail) => named,
             _ => written(invocation).is_some_and(|value| is_ours(Some(value))),

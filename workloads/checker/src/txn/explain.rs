@@ -218,8 +218,12 @@ impl Tell<'_> {
         }
     }
 
-    fn key(&self, key: u32) -> &Datum {
-        self.history.key(key)
+    /// A number alone would be taken for an element.
+    fn key(&self, key: u32) -> String {
+        match self.history.key(key) {
+            Datum::Int(number) => format!("list {number}"),
+            name => name.to_string(),
+        }
     }
 
     fn list(&self, list: &[u32]) -> String {
@@ -387,7 +391,10 @@ impl Tell<'_> {
         let call: Vec<String> = micros
             .iter()
             .map(|micro| {
-                let key = self.key(micro.key);
+                let key = match self.history.key(micro.key) {
+                    Datum::Int(number) => format!("k{number}"),
+                    name => name.to_string(),
+                };
                 match micro.what {
                     What::Append(element) => format!("append {key} {}", self.history.datum(element)),
                     _ => match self.history.read(micro) {
@@ -427,7 +434,7 @@ impl Tell<'_> {
                 None => ("r", Datum::Nil),
             },
         };
-        Datum::List(vec![Datum::text(f), self.key(micro.key).clone(), value])
+        Datum::List(vec![Datum::text(f), self.history.key(micro.key).clone(), value])
     }
 }
 

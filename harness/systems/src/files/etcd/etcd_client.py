@@ -89,6 +89,31 @@ def compare_and_put(connection, seconds, key, compare, value):
     return connection.ask(seconds, "kv/txn", {"compare": [compare], "success": success}).get("succeeded", False)
 
 
+def transaction(connection, seconds, micros):
+    """Reads all lists in one request, so that they are of one revision, and puts the longer ones back if none of
+    them has changed since. What only reads is over with the first request."""
+    keys = sorted({key for _, key, _ in micros})
+    ranges = [{"request_range": {"key": b64(f"lists{key}")}} for key in keys]
+    lists, revisions, told, changed = {}, {}, [], set()
+    for key, part in zip(keys, connection.ask(seconds, "kv/txn", {"success": ranges})["responses"]):
+        kvs = part["response_range"].get("kvs", [])
+        lists[key], revisions[key] = (json.loads(plain(kvs[0])), kvs[0]["mod_revision"]) if kvs else ([], "0")
+    for f, key, value in micros:
+        if f == "append":
+            lists[key] = [*lists[key], value]
+            changed.add(key)
+        told.append([f, key, value if f == "append" else lists[key]])
+    if changed:
+        # Of lists that were only read too: where they are left out, two may each read what the other one writes.
+        same = [{"key": b64(f"lists{key}"), "target": "MOD", "result": "EQUAL", "mod_revision": revisions[key]}
+                for key in keys]
+        puts = [{"request_put": {"key": b64(f"lists{key}"), "value": b64(json.dumps(lists[key]))}}
+                for key in sorted(changed)]
+        if not connection.ask(seconds, "kv/txn", {"compare": same, "success": puts}).get("succeeded", False):
+            return {"type": "fail", "error": "somebody was faster"}
+    return {"type": "ok", "value": told}
+
+
 class Lock:
     """A lock of etcd's, held by a lease that a thread keeps alive. Of the whole process there is one at most."""
 
@@ -193,6 +218,8 @@ def on_lock(connections, seconds, request):
 
 def perform(connection, seconds, request):
     f, of, value = request["f"], request["of"], request["value"]
+    if f == "txn":
+        return transaction(connection, seconds, value)
     key = f"{of}{request['key']}"
     if f == "read":
         return {"type": "ok", "value": read(connection, seconds, of, key)}
@@ -242,7 +269,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append", "acquire", "store", "release"]
+    functions = ["read", "write", "cas", "add", "append", "txn", "acquire", "store", "release"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

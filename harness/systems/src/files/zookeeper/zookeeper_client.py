@@ -13,7 +13,7 @@ import struct
 import sys
 import time
 
-CREATE, GET_DATA, SET_DATA, GET_CHILDREN, SYNC = 1, 4, 5, 8, 9
+CREATE, GET_DATA, SET_DATA, GET_CHILDREN, SYNC, CHECK, MULTI = 1, 4, 5, 8, 9, 13, 14
 # What a server says of a request that it decided to have no effect. Of other errors nobody knows.
 NO_NODE, BAD_VERSION, NODE_EXISTS, SESSION_EXPIRED, SESSION_MOVED = -101, -103, -110, -112, -118
 REFUSED = (NO_NODE, BAD_VERSION, NODE_EXISTS, SESSION_EXPIRED, SESSION_MOVED)
@@ -183,11 +183,44 @@ def add(ask, path, value):
         create(ask, f"{path}/{value}", "")
 
 
+def transaction(ask, micros):
+    """Reads each list, and puts the longer ones back in a multi, which does all or nothing and compares the version
+    of every list that was read. So what was read at different moments, from a member that may be behind, is what was
+    there at one moment; and what only reads is a multi as well."""
+    lists, versions, told, parts = {}, {}, [], []
+    for key in sorted({key for _, key, _ in micros}):
+        now, versions[key] = found(ask, f"/lists{key}")
+        lists[key] = json.loads(now) if now else []
+    before = dict(lists)
+    for f, key, value in micros:
+        if f == "append":
+            lists[key] = [*lists[key], value]
+        told.append([f, key, value if f == "append" else lists[key]])
+    for key, version in versions.items():
+        path = text(f"/lists{key}")
+        if version is None:
+            # That a node is not there can't be compared. It is made, be it empty, and refused where it is there.
+            parts.append((CREATE, path + text(json.dumps(lists[key])) + OPEN_TO_ALL))
+        elif lists[key] == before[key]:
+            parts.append((CHECK, path + struct.pack("!i", version)))
+        else:
+            parts.append((SET_DATA, path + text(json.dumps(lists[key])) + struct.pack("!i", version)))
+    body = b"".join(struct.pack("!i?i", kind, False, -1) + part for kind, part in parts)
+    results = ask((MULTI, body + struct.pack("!i?i", -1, True, -1)))[0]
+    if struct.unpack_from("!i", results)[0] == -1:
+        # Each part has a code: 0 before the one that was refused, and -2 behind it.
+        codes = [struct.unpack_from("!i", results, 9 + 13 * at)[0] for at in range(len(parts))]
+        raise Refused(next(code for code in codes if code != 0))
+    return {"value": told}
+
+
 def perform(ask, request):
     f, of, value = request["f"], request["of"], request["value"]
     path = f"/{of}{request['key']}"
     more = {}
-    if f == "read":
+    if f == "txn":
+        more = transaction(ask, value)
+    elif f == "read":
         more = read(ask, of, path)
     elif f == "write":
         more = {"version": write(ask, path, value)}
@@ -244,7 +277,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append"]
+    functions = ["read", "write", "cas", "add", "append", "txn"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

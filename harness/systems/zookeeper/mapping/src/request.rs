@@ -25,7 +25,7 @@ pub fn letter(object: Object) -> char {
         Object::Lock => 'k',
         Object::Queue => 'u',
         Object::Barrier => 'b',
-        Object::Session => '-',
+        Object::Session | Object::Lists => '-',
     }
 }
 
@@ -45,7 +45,8 @@ pub(crate) fn is_in_data(object: Object) -> bool {
         | Object::Session
         | Object::Lock
         | Object::Queue
-        | Object::Barrier => false,
+        | Object::Barrier
+        | Object::Lists => false,
     }
 }
 
@@ -86,7 +87,7 @@ pub fn request(op: &Op) -> Action {
         Body::Create { name } => create(child(*name), Bytes::new(), CreateMode::Ephemeral),
         Body::Exists { name } => Action::SyncExists { path: child(*name) },
         Body::Open | Body::Close => Action::Close,
-        // An application does these, by many requests.
+        // An application does these, by many requests; and nobody asks for a transaction here.
         Body::Abandon
         | Body::Acquire
         | Body::Store { .. }
@@ -95,6 +96,7 @@ pub fn request(op: &Op) -> Action {
         | Body::Dequeue
         | Body::Acknowledge { .. }
         | Body::Enter { .. }
-        | Body::Leave { .. } => Action::Abandon,
+        | Body::Leave { .. }
+        | Body::Txn { .. } => Action::Abandon,
     }
 }

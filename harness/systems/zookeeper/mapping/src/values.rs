@@ -15,7 +15,8 @@ pub(crate) fn read_data(object: Object, data: Option<&[u8]>) -> Option<Value> {
         | Object::Session
         | Object::Lock
         | Object::Queue
-        | Object::Barrier => Some(Value::One(text::value(data?)?)),
+        | Object::Barrier
+        | Object::Lists => Some(Value::One(text::value(data?)?)),
     }
 }
 
@@ -38,9 +39,13 @@ pub(crate) fn read_name(object: Object, name: &str) -> Option<i64> {
     match object {
         Object::Numbers | Object::Lock => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
         Object::Queue => element_of(name),
-        Object::Barrier | Object::Set | Object::Names | Object::Register | Object::List | Object::Session => {
-            text::value(name.strip_prefix(NAME_LETTER)?.as_bytes())
-        }
+        Object::Barrier
+        | Object::Set
+        | Object::Names
+        | Object::Register
+        | Object::List
+        | Object::Lists
+        | Object::Session => text::value(name.strip_prefix(NAME_LETTER)?.as_bytes()),
     }
 }
 
