@@ -58,6 +58,8 @@ pub enum ProcessState {
     Running,
     /// It is stopped by a signal.
     Stopped,
+    /// Everything in its cgroup is frozen; what says so.
+    Frozen(String),
     /// It was killed and is on its way out: its threads and sockets may still be there.
     Dying,
     /// It is gone; how it ended.
@@ -69,6 +71,7 @@ impl fmt::Display for ProcessState {
         match self {
             Self::Running => f.write_str("running"),
             Self::Stopped => f.write_str("stopped (state T)"),
+            Self::Frozen(seen) => write!(f, "frozen ({seen})"),
             Self::Dying => f.write_str("dying"),
             Self::Gone(how) => write!(f, "gone ({how})"),
         }

@@ -33,6 +33,10 @@ pub struct Service {
     pub ulimits: Vec<(String, i64, i64)>,
     /// Rights that it has beside the usual ones.
     pub cap_add: Vec<String>,
+    /// Whether the engine's own init is its process 1, and starts its program.
+    pub init: bool,
+    /// Of a member: whether its program is process 1 of a namespace of its own, because it insists on that.
+    pub process_1: bool,
 }
 
 impl Service {

@@ -36,11 +36,16 @@ impl Insider {
     pub(super) fn runs(&self, member: MemberId, container: String) {
         self.containers.lock().unwrap_or_else(PoisonError::into_inner).insert(member, container);
     }
+
+    /// The container in which a member runs, or ran last; none where it was never started.
+    pub(super) fn container(&self, member: MemberId) -> Option<String> {
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
+    }
 }
 
 impl Inside for Insider {
     fn run(&self, member: MemberId, words: Vec<String>, within: Duration) -> Async<'static, io::Result<Ran>> {
-        let container = self.containers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned();
+        let container = self.container(member);
         let engine = self.engine.clone();
         Box::pin(async move {
             let container = container.ok_or_else(|| io::Error::other("it was never started"))?;
@@ -85,9 +90,10 @@ async fn run(
         .await
 }
 
-/// A container that does not run refuses, as a port without a process does.
+/// A container that does not run refuses, as a port without a process does; one that is frozen is silent.
 fn as_io(error: &EngineError) -> io::Error {
-    let kind = match error.cause {
+    let kind = match &error.cause {
+        Cause::Refused(409, why) if why.contains("paused") => io::ErrorKind::TimedOut,
         Cause::Refused(409, _) => io::ErrorKind::ConnectionRefused,
         Cause::Silent(_) => io::ErrorKind::TimedOut,
         Cause::Refused(..) | Cause::Gone(_) | Cause::Unfitting(_) => io::ErrorKind::Other,
