@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use harness_core::cut::{Cut, Severing};
 use harness_core::fault::Server;
 pub use harness_systems::PortState;
-use harness_systems::{Order, Ran};
+use harness_systems::{Alongside, Order, Ran};
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::results::Reach;
@@ -232,6 +232,11 @@ pub trait Cluster: Send + Sync {
     /// The containers in which test commands run; none where members are no containers, or no test commands
     /// were asked for.
     fn containers(&self) -> Option<Arc<dyn Containers>> {
+        None
+    }
+
+    /// What starts processes of a client in a container beside the members; none where there is none for it.
+    fn alongside(&self) -> Option<Arc<dyn Alongside>> {
         None
     }
 

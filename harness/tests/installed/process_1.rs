@@ -150,7 +150,7 @@ fn a_member_that_is_frozen_when_the_harness_ends_does_not_stay() {
     let Some(_image) = image() else { return };
     for signal in [Signal::INT, Signal::KILL] {
         let folder = Folder::new();
-        let faults = ["--nemesis", "pause-one", "--interval", "50s", "--time-limit", "55s"];
+        let faults = ["--nemesis", "pause-one", "--interval", "20s", "--time-limit", "30s"];
         let run = folder.run(&faults).spawn().expect("the harness starts");
         let harness = run.id();
         wait_until("a member is frozen", || members_of(harness, Some("paused")) == 1);

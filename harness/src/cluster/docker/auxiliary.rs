@@ -69,6 +69,11 @@ impl Auxiliaries<'_> {
         Ok(())
     }
 
+    /// The container of a service that was started.
+    pub(super) fn container(&self, name: &str) -> Option<String> {
+        Some(self.started.get(name)?.id.clone())
+    }
+
     async fn begin(&self, auxiliary: &Auxiliary) -> anyhow::Result<Started> {
         let (belongings, name) = (self.belongings, &auxiliary.service.name);
         let volumes = self.volumes.get(name).map(Vec::as_slice).unwrap_or_default();

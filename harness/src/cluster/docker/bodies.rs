@@ -132,6 +132,7 @@ pub(super) fn auxiliary(
             endpoints_config: Some(HashMap::from([(network.to_owned(), names)])),
         }),
         healthcheck: health.as_ref().map(health_check),
+        open_stdin: service.stdin_open.then_some(true),
         attach_stdout: Some(true),
         attach_stderr: Some(true),
         host_config: Some(host),

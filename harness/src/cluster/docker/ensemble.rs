@@ -23,6 +23,7 @@ use super::auxiliary::Auxiliaries;
 use super::belongings::Belongings;
 use super::bodies::{Common, Output};
 use super::engine::Engine;
+use super::home::Home;
 use super::image::{DATA, EXECUTABLE};
 use super::insider::Insider;
 use super::member::Member;
@@ -77,6 +78,8 @@ pub struct DockerCluster {
     questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
     /// The containers that run, for commands in them.
     pub(super) inside: Arc<Insider>,
+    /// The container in which the client's processes run, where they do, once it runs.
+    pub(super) clients_in: Mutex<Option<Arc<Home>>>,
     /// The same for test commands, where those were asked for.
     pub(super) within: Option<Arc<Within>>,
     /// Whether clients reach members through a published port, which accepts although nobody listens behind.
@@ -174,6 +177,7 @@ impl DockerCluster {
             clients: made.clients,
             questions: made.questions,
             inside,
+            clients_in: Mutex::default(),
             within,
             published: made.reach != Reach::Direct,
             events,
@@ -291,7 +295,12 @@ impl DockerCluster {
         beside.start(&auxiliaries.before).await?;
         beside.wait_for(&auxiliaries.members_after).await?;
         self.start_members(patience).await?;
-        beside.start(&auxiliaries.behind).await
+        beside.start(&auxiliaries.behind).await?;
+        if let Some(id) = auxiliaries.client.as_ref().and_then(|name| beside.container(name)) {
+            let home = Arc::new(Home::find(self.belongings.engine(), id).await);
+            *self.clients_in.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(home);
+        }
+        Ok(())
     }
 
     /// Starts every member, and waits until all serve.

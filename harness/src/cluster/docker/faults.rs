@@ -10,13 +10,14 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
-use harness_systems::{Order, Ran};
+use harness_systems::{Alongside, Order, Ran};
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::agent::peer;
 use super::ensemble::{DockerCluster, FAREWELL};
+use super::home::Home;
 use super::process_1;
 use super::within::Within;
 use crate::cluster::containers::Containers;
@@ -294,6 +295,12 @@ impl Cluster for DockerCluster {
     fn containers(&self) -> Option<Arc<dyn Containers>> {
         let within: Arc<dyn Containers> = Arc::<Within>::clone(self.within.as_ref()?);
         Some(within)
+    }
+
+    fn alongside(&self) -> Option<Arc<dyn Alongside>> {
+        let home = self.clients_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let home: Arc<dyn Alongside> = Arc::<Home>::clone(home.as_ref()?);
+        Some(home)
     }
 
     fn broken(&self) -> Async<'_, String> {

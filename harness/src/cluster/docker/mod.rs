@@ -21,7 +21,8 @@
 //! - `container`, `agent`, `sandbox`, `member`, `bodies`: the parts of a member; `process_1`: one whose
 //!   program must be process 1; `auxiliary`: what stands beside them.
 //! - `keep`: their data; `limits`: what they may take of the machine; `trouble`: what broke.
-//! - `insider`, `within`: commands in containers, of the bench's questions and of the user's tests.
+//! - `insider`, `within`, `home`: commands in containers, of the bench's questions, of the user's tests, and
+//!   processes of the user's client.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
 pub mod elf;
@@ -38,6 +39,7 @@ mod belongings;
 mod bodies;
 mod container;
 mod faults;
+mod home;
 mod image;
 mod insider;
 mod keep;

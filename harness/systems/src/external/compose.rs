@@ -85,16 +85,27 @@ pub(super) fn parse(
     if let Some(name) = services.keys().find(|name| !name.is_string()) {
         return Err(format!("services.{}: write the name in quotes", text_of(name, "a service")?));
     }
-    let others: Vec<Auxiliary> = services
+    let mut others: Vec<Auxiliary> = services
         .keys()
         .filter_map(Value::as_str)
         .filter(|name| !harness.members.iter().any(|member| member == name))
         .map(|name| read(name, Is::Auxiliary, &mut notes).map(Read::auxiliary))
         .collect::<Result<_, _>>()?;
     check_apart(&members, &others)?;
+    let client = harness.client.as_ref().and_then(|client| client.service.clone());
+    if let Some(name) = &client {
+        let other = others.iter_mut().find(|other| other.service.name == *name).ok_or_else(|| {
+            format!(
+                "x-harness.client.service: {name} is no service beside the members; the file has {}",
+                listed(&services)
+            )
+        })?;
+        leave_members_out(other, &harness.members, &mut notes);
+    }
     let depend: Vec<(String, Vec<Dependency>)> =
         members.iter().map(|member| (member.service.name.clone(), member.after.clone())).collect();
-    let auxiliaries = depends::arranged(&depend, others, &services, &mut notes)?;
+    let mut auxiliaries = depends::arranged(&depend, others, &services, &mut notes)?;
+    auxiliaries.client = client;
     let services = members.into_iter().map(|member| member.service).collect();
     notes.sort();
     notes.dedup();
@@ -122,6 +133,15 @@ impl Read {
     fn auxiliary(self) -> Auxiliary {
         let Self { service, after, health } = self;
         Auxiliary { service, after, health }
+    }
+}
+
+/// The client's container is there before any member: nothing is asked in it before all serve.
+fn leave_members_out(client: &mut Auxiliary, members: &[String], notes: &mut Vec<String>) {
+    let before = client.after.len();
+    client.after.retain(|dependency| !members.contains(&dependency.on));
+    if client.after.len() < before {
+        notes.push("depends_on: of the client's service is left out where it names members".to_owned());
     }
 }
 
@@ -530,7 +550,7 @@ mod tests {
         let names = |list: &[Auxiliary]| {
             list.iter().map(|one| one.service.name.clone()).collect::<Vec<_>>().join(" ")
         };
-        let Auxiliaries { before, members_after, behind } = &compose.auxiliaries;
+        let Auxiliaries { before, members_after, behind, .. } = &compose.auxiliaries;
         let (first, last) = ("store schema".to_owned(), "app proxy".to_owned());
         assert_eq!((names(before), names(behind)), (first, last));
         let schema = Dependency { on: "schema".to_owned(), condition: Condition::Completed };

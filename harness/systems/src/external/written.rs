@@ -119,6 +119,11 @@ pub(super) struct WrittenMember {
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenClient {
     pub(super) command: Words,
+    /// The service in whose container it runs.
+    pub(super) service: Option<String>,
+    /// What its hello will say, where nobody can hear it before.
+    #[serde(default)]
+    pub(super) functions: Vec<String>,
     #[serde(default)]
     pub(super) environment: BTreeMap<String, String>,
 }
