@@ -36,6 +36,11 @@ x-harness:
   interval: 6s
   client: { command: ["python3", "zookeeper_client.py"] }
   promises: { register: linearizable-updates }
+  faults:
+    slow:
+      exec: ["sh", "-c", "echo {fault} >/data/slow"]
+      heal: ["sh", "-c", ": >/data/slow"]
+      seen: ["sh", "-c", "test -s /data/slow"]
 "#;
 /// How long anything may take to come to be.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -109,17 +114,17 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
 }
 
 #[test]
-fn members_that_are_process_1_are_killed_frozen_and_cut_off_and_each_is_proven() {
+fn members_that_are_process_1_are_killed_frozen_and_cut_off_and_take_faults_of_ones_own() {
     let _machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(_image) = image() else { return };
     let folder = Folder::new();
-    let faults = ["--nemesis", "kill-one,pause-one,partition-one", "--time-limit", "20s"];
+    let faults = ["--nemesis", "kill-one,pause-one,partition-one,slow", "--time-limit", "26s"];
     let run = folder.run(&faults).spawn().expect("the harness starts");
     let harness = run.id();
     let output = run.wait_with_output().expect("it ends");
     // A machine too busy to show anything is no violation; what was shown must hold.
     assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
-    assert_eq!(json(folder.path(), "results.json")["faults"]["verified"], 3, "{}", text(&output));
+    assert_eq!(json(folder.path(), "results.json")["faults"]["verified"], 4, "{}", text(&output));
     let seen = folder.faults();
     for words in ["is gone (killed by signal 9), its port refuses", "is frozen (", "3 of 3 processes run"] {
         assert!(seen.contains(words), "{words}: {seen}");

@@ -233,3 +233,33 @@ fn a_client_that_is_a_service_runs_in_its_container_and_goes_with_the_run() {
         assert!(text(&refused).contains(why), "{why}: {}", text(&refused));
     }
 }
+
+/// A fault of one's own: a file in the member's volume, which its commands bring, see and take away there.
+const SLOW: &str = r#"
+  faults:
+    slow:
+      exec: ["sh", "-c", 'echo "{fault} of n{id} at {client}" >/data/slow; echo brought for $$ID']
+      heal: ["sh", "-c", ": >/data/slow"]
+      seen: ["sh", "-c", "test -s /data/slow"]
+"#;
+
+#[test]
+fn a_fault_of_ones_own_runs_in_the_members_container_and_is_seen_there() {
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(image) = image() else { return };
+    let folder = begun();
+    let file = folder.path().join("compose.yaml");
+    let written = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, format!("{}{SLOW}", written.trim_end())).expect("written");
+    let faults = ["--nemesis", "slow,kill-one", "--interval", "8s", "--time-limit", "20s"];
+    let load = ["--workload", "set", "--rate", "150", "--seed", "3"];
+    let run = [&["run", "--system", "./compose.yaml"], &load[..], &faults].concat();
+    let output = harness(folder.path(), image.0, &run);
+    // A machine too busy to show anything is no violation.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+    assert_eq!(json(folder.path(), "results.json")["faults"]["verified"], 2, "{}", text(&output));
+    let seen = std::fs::read_to_string(folder.path().join("runs/latest/faults.jsonl")).expect("faults");
+    for words in ["before it n", "says yes; asked beside it, n", "says no"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+}

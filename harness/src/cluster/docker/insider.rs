@@ -100,3 +100,19 @@ fn as_io(error: &EngineError) -> io::Error {
     };
     io::Error::new(kind, error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frozen_container_is_silent_and_one_that_does_not_run_refuses() {
+        let of = |why: &str| {
+            let cause = Cause::Refused(409, why.to_owned());
+            as_io(&EngineError { what: "running a command in a container".to_owned(), cause }).kind()
+        };
+        let paused = "Container 0badcafe is paused, unpause the container before exec";
+        assert_eq!(of(paused), io::ErrorKind::TimedOut);
+        assert_eq!(of("Container 0badcafe is not running"), io::ErrorKind::ConnectionRefused);
+    }
+}
