@@ -62,8 +62,8 @@ fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
             match &client.home {
                 None => Ok(client),
                 Some(home) => Err(Failure::usage(format!(
-                    "{path}: its client is the service {}, and only a client on this machine is tried; run it \
-                     here: harness client check -- COMMAND",
+                    "{path}: its client is the service {}, and only a client on this machine is tried; run \
+                     it here: harness client check -- COMMAND",
                     home.service
                 ))),
             }

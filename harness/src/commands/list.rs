@@ -102,8 +102,8 @@ fn faults() -> Vec<Row> {
              what was synced; process, docker"
         }
         Mechanism::Pause => {
-            "SIGSTOP, and SIGCONT when the fault is healed; process, docker (there by the freezer of its cgroup \
-             where process_1 is set)"
+            "SIGSTOP, and SIGCONT when the fault is healed; process, docker (there by the freezer of its \
+             cgroup where process_1 is set)"
         }
         Mechanism::Replace => {
             "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; \

@@ -296,8 +296,8 @@ impl DockerCluster {
         beside.wait_for(&auxiliaries.members_after).await?;
         self.start_members(patience).await?;
         beside.start(&auxiliaries.behind).await?;
-        if let Some(id) = auxiliaries.client.as_ref().and_then(|name| beside.container(name)) {
-            let home = Arc::new(Home::find(self.belongings.engine(), id).await);
+        if let Some(name) = &auxiliaries.client {
+            let home = Arc::new(Home::find(self.belongings.engine(), beside.home(name)?).await);
             *self.clients_in.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(home);
         }
         Ok(())
@@ -535,11 +535,7 @@ async fn make(
     let questions = ports.questions.iter().map(|port| (*port, found_at(reach, engine, &sandboxes, *port)));
     let questions = questions.collect();
     reachable(reach, clients.values().next().copied()).await?;
-    let alone = services.unwrap_or_default().iter().find(|service| service.process_1);
-    let (clocks, pauses) = match alone {
-        None => (clocks(sandboxes.values().next()).await, Ok(())),
-        Some(service) => (Err(no_clocks(service)), process_1::can_pause(engine).await),
-    };
+    let (clocks, pauses) = abilities(engine, services.unwrap_or_default(), &sandboxes).await;
     tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
     Ok(Made {
         image,
@@ -578,6 +574,18 @@ fn found_at(
 async fn clocks(sandbox: Option<&Sandbox>) -> Result<(), String> {
     let sandbox = sandbox.ok_or("there are no members")?;
     sandbox.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
+}
+
+/// Whether clocks can be shifted and members paused, or why not.
+async fn abilities(
+    engine: &Engine,
+    services: &[Service],
+    sandboxes: &BTreeMap<MemberId, Sandbox>,
+) -> (Result<(), String>, Result<(), String>) {
+    match services.iter().find(|service| service.process_1) {
+        None => (clocks(sandboxes.values().next()).await, Ok(())),
+        Some(service) => (Err(no_clocks(service)), process_1::can_pause(engine).await),
+    }
 }
 
 /// Why clocks can't be shifted where this member is among the others.

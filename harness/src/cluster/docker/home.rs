@@ -1,7 +1,7 @@
 //! The container of the user's client, where that is a service: each of its processes is a command in it.
 //!
-//! The engine starts a command and hands over its streams, but can't end it. One whose input ends is to end by
-//! itself; so that one that hangs ends as well, a shell says its process id first, where there is one, and
+//! The engine starts a command and hands over its streams, but can't end it. One whose input ends is to end
+//! by itself. So that one that hangs ends as well, a shell says its process id first, where there is one, and
 //! becomes the command, and a second command kills it with its group. Without a shell it stays until its
 //! container goes. What it does meanwhile nobody hears: its operation may take effect or not, as any whose
 //! answer did not come.
@@ -125,8 +125,8 @@ async fn begin(
 fn as_io(error: &EngineError) -> io::Error {
     match &error.cause {
         Cause::Refused(409, _) => io::Error::other(format!(
-            "its container does not run, and must as long as there are clients; what it said is in the run's \
-             folder services ({error})"
+            "its container does not run, and must as long as there are clients; the run's folder services has \
+             its last words ({error})"
         )),
         _ => io::Error::other(error.to_string()),
     }

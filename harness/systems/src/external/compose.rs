@@ -160,19 +160,19 @@ fn mark_process_1(members: &mut [Read], which: &Which, notes: &mut Vec<String>) 
         match (service.process_1, std::mem::take(&mut service.init)) {
             (true, true) => {
                 return Err(format!(
-                    "services.{}.init: then the engine's init is process 1, and x-harness.process_1 says that \
-                     its own program is: leave out one of the two",
+                    "services.{}.init: then the engine's init is process 1, and x-harness.process_1 says \
+                     that its own program is: leave out one of the two",
                     service.name
                 ));
             }
             (true, false) => notes.push(
-                "process_1: members that are process 1 are killed and paused by the engine; where the harness \
-                 is killed they stay until the next `harness run` or `harness clean`"
+                "process_1: members that are process 1 are killed and paused by the engine; where the \
+                 harness is killed they stay until the next `harness run` or `harness clean`"
                     .to_owned(),
             ),
             (false, true) => notes.push(
-                "init: is left out of members: process 1 is the sandbox's, which waits for orphans as an init \
-                 does"
+                "init: is left out of members: process 1 is the sandbox's, which waits for orphans as an \
+                 init does"
                     .to_owned(),
             ),
             (false, false) => {}
