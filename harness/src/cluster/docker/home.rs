@@ -125,8 +125,8 @@ async fn begin(
 fn as_io(error: &EngineError) -> io::Error {
     match &error.cause {
         Cause::Refused(409, _) => io::Error::other(format!(
-            "its container does not run, and must as long as there are clients; the run's folder services has \
-             its last words ({error})"
+            "its container does not run, and must as long as there are clients; the run's folder services \
+             has its last words ({error})"
         )),
         _ => io::Error::other(error.to_string()),
     }
