@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub use harness_core::cut::{Cut, Severing};
 use harness_core::fault::Server;
 pub use harness_systems::PortState;
-use harness_systems::{Order, Ran};
+use harness_systems::{Alongside, Order, Ran};
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::results::Reach;
@@ -58,6 +58,8 @@ pub enum ProcessState {
     Running,
     /// It is stopped by a signal.
     Stopped,
+    /// Everything in its cgroup is frozen; what says so.
+    Frozen(String),
     /// It was killed and is on its way out: its threads and sockets may still be there.
     Dying,
     /// It is gone; how it ended.
@@ -69,6 +71,7 @@ impl fmt::Display for ProcessState {
         match self {
             Self::Running => f.write_str("running"),
             Self::Stopped => f.write_str("stopped (state T)"),
+            Self::Frozen(seen) => write!(f, "frozen ({seen})"),
             Self::Dying => f.write_str("dying"),
             Self::Gone(how) => write!(f, "gone ({how})"),
         }
@@ -229,6 +232,11 @@ pub trait Cluster: Send + Sync {
     /// The containers in which test commands run; none where members are no containers, or no test commands
     /// were asked for.
     fn containers(&self) -> Option<Arc<dyn Containers>> {
+        None
+    }
+
+    /// What starts processes of a client in a container beside the members; none where there is none for it.
+    fn alongside(&self) -> Option<Arc<dyn Alongside>> {
         None
     }
 

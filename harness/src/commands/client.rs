@@ -31,6 +31,7 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
         executable: std::env::current_exe().context("finding this executable")?,
         environment: Vec::new(),
         folder: folder.path().to_owned(),
+        alongside: None,
     };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the runtime")?;
@@ -60,12 +61,25 @@ fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
                 Some(files) => External::of_files(files, false).map(|system| system.description().clone()),
                 None => file::read(Path::new(path)),
             };
-            let described = described.map_err(Failure::Usage)?;
-            described.client.ok_or_else(|| Failure::usage(format!("{path} names no client to be tried")))
+            let none = || Failure::usage(format!("{path} names no client to be tried"));
+            let client = described.map_err(Failure::Usage)?.client.ok_or_else(none)?;
+            match &client.home {
+                None => Ok(client),
+                Some(home) => Err(Failure::usage(format!(
+                    "{path}: its client is the service {}, and only a client on this machine is tried; run \
+                     it here: harness client check -- COMMAND",
+                    home.service
+                ))),
+            }
         }
         (None, false) => {
             let folder = std::env::current_dir().context("finding this folder")?;
-            Ok(Arc::new(Program { command: args.command.clone(), environment: BTreeMap::new(), folder }))
+            Ok(Arc::new(Program {
+                command: args.command.clone(),
+                environment: BTreeMap::new(),
+                folder,
+                home: None,
+            }))
         }
         (None, true) => Err(Failure::usage(
             "name a client: harness client check -- python3 client.py, or --system FILE for that of a file",

@@ -101,7 +101,10 @@ fn faults() -> Vec<Row> {
             "SIGKILL, and a new start when the fault is healed; with --lose-unsynced the log is cut back to \
              what was synced; process, docker"
         }
-        Mechanism::Pause => "SIGSTOP, and SIGCONT when the fault is healed; process, docker",
+        Mechanism::Pause => {
+            "SIGSTOP, and SIGCONT when the fault is healed; process, docker (there by the freezer of its \
+             cgroup where process_1 is set)"
+        }
         Mechanism::Replace => {
             "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; \
              process, with --system zookeeper or mixed:N"

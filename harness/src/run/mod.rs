@@ -339,6 +339,7 @@ fn beginning(prepared: &Prepared, cluster: &dyn Cluster) -> anyhow::Result<Begin
         executable: std::env::current_exe().context("finding this executable")?,
         environment: vec![(TOKEN_VARIABLE.to_owned(), prepared.token.clone())],
         folder: prepared.folder.path().join("clients"),
+        alongside: cluster.alongside(),
     })
 }
 

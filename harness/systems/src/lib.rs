@@ -12,6 +12,7 @@
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
 //! - [`external`]: a system of the user's own, which a file describes.
 //! - [`files`]: systems that are such files, and have a name.
+//! - [`alongside`]: clients in a container beside the members.
 //! - [`application`]: what clients that are processes of their own are told, and answer.
 //! - [`own`]: commands of faults of the user's own.
 //! - [`failure`]: what no client may do, once one did it.
@@ -20,6 +21,7 @@
 //! What it must never know: how members are broken, how a load is paced, what a history means, and where the
 //! harness keeps what it writes.
 
+pub mod alongside;
 pub mod application;
 pub mod catalogue;
 pub mod client;
@@ -37,6 +39,7 @@ pub mod zookeeper;
 
 use std::pin::Pin;
 
+pub use alongside::{Alongside, Hold, Remote};
 pub use client::{Client, ClientSettings, Connected};
 pub use look::{Inside, Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
 pub use own::{Deed, Order};

@@ -6,6 +6,8 @@ use std::process::Command;
 
 use rustix::fs::{Access, access};
 
+use crate::alongside::Home;
+
 /// A client's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -15,6 +17,8 @@ pub struct Program {
     pub environment: BTreeMap<String, String>,
     /// Where it runs, absolute.
     pub folder: PathBuf,
+    /// The container in which it runs instead, where it does.
+    pub home: Option<Home>,
 }
 
 impl Program {

@@ -33,6 +33,12 @@ pub struct Service {
     pub ulimits: Vec<(String, i64, i64)>,
     /// Rights that it has beside the usual ones.
     pub cap_add: Vec<String>,
+    /// Whether its standard input stays open, without anything in it.
+    pub stdin_open: bool,
+    /// Whether the engine's own init is its process 1, and starts its program.
+    pub init: bool,
+    /// Of a member: whether its program is process 1 of a namespace of its own, because it insists on that.
+    pub process_1: bool,
 }
 
 impl Service {
@@ -77,11 +83,14 @@ pub struct Auxiliaries {
     pub members_after: Vec<Dependency>,
     /// Those that start when all members serve, in this order: they depend on one.
     pub behind: Vec<Auxiliary>,
+    /// The one in whose container the processes of the client run.
+    pub client: Option<String>,
 }
 
 impl Auxiliaries {
     /// None at all.
-    pub const NONE: Self = Self { before: Vec::new(), members_after: Vec::new(), behind: Vec::new() };
+    pub const NONE: Self =
+        Self { before: Vec::new(), members_after: Vec::new(), behind: Vec::new(), client: None };
 
     /// Each of them.
     pub fn all(&self) -> impl Iterator<Item = &Auxiliary> {

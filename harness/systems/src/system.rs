@@ -18,6 +18,7 @@ use runs::views::Stand;
 use workloads::{Applications, Kind};
 
 use crate::Async;
+use crate::alongside::Alongside;
 use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState, Ran, Whereabouts};
@@ -105,6 +106,8 @@ pub struct Beginning {
     pub environment: Vec<(String, String)>,
     /// Where their words are kept.
     pub folder: PathBuf,
+    /// What starts them in a container beside the members, where they are there.
+    pub alongside: Option<Arc<dyn Alongside>>,
 }
 
 /// A system under test.

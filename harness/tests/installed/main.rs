@@ -4,6 +4,7 @@ mod etcd;
 mod image;
 mod nats;
 mod postgres;
+mod process_1;
 mod redis;
 mod registry;
 mod templates;

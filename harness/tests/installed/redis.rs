@@ -161,3 +161,105 @@ fn services_beside_the_members_start_in_their_order_and_go_with_the_run() {
     let told = text(&output);
     assert!(told.contains("schema did not complete: exit status 3") && told.contains("made"), "{told}");
 }
+
+/// A client that needs a shell and redis-cli alone.
+const CLIENT: &str = r#"
+echo '{"f":"hello","protocol":1,"functions":["add","read"]}'
+echo "members: $HARNESS_MEMBERS" >&2
+while read -r line; do
+  rest=${line#*'"id":'}; id=${rest%%,*}
+  rest=${line#*'"f":"'}; f=${rest%%'"'*}
+  rest=${line#*'"key":'}; key=${rest%%,*}
+  rest=${line#*'"value":'}; value=${rest%%,*}
+  rest=${line#*'"member":"'}; member=${rest%%'"'*}
+  ask="redis-cli -h ${member%:*} -p ${member##*:}"
+  if [ "$f" = add ]; then said=$($ask sadd "$key" "$value" 2>&1); else said=$($ask smembers "$key" 2>&1); fi
+  case $said in
+    'Could not connect'*) answer='"type":"fail","error":"not-sent"' ;;
+    READONLY*|MASTERDOWN*|LOADING*) answer='"type":"fail","error":"refused"' ;;
+    *[!0-9[:space:]]*) answer='"type":"info"' ;;
+    *)
+      if [ "$f" = add ]; then answer='"type":"ok"'; else
+        elements=; for one in $said; do elements=$elements${elements:+,}$one; done
+        answer='"type":"ok","value":['$elements']'
+      fi ;;
+  esac
+  echo "{\"id\":$id,$answer}"
+done
+"#;
+
+/// The client is a service: its processes are commands in one container, and know members by their names.
+#[test]
+fn a_client_that_is_a_service_runs_in_its_container_and_goes_with_the_run() {
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(image) = image() else { return };
+    let folder = begun();
+    std::fs::write(folder.path().join("client.sh"), CLIENT).expect("written");
+    let file = folder.path().join("compose.yaml");
+    let written = std::fs::read_to_string(&file).expect("a file");
+    let service = "\nservices:\n  app:\n    image: ${REDIS_IMAGE}\n    \
+                   volumes: [\"./client.sh:/client.sh:ro\"]\n    depends_on: [redis1]\n";
+    let here = r#"client: { command: ["python3", "redis_client.py"] }"#;
+    let there = r#"client: { service: app, command: ["sh", "/client.sh"], functions: [add, read] }"#;
+    let described = written.replacen("\nservices:\n", service, 1).replace(here, there);
+    std::fs::write(&file, &described).expect("written");
+    // What is silent at a member that is stopped is killed, and replaced.
+    let faults = ["--nemesis", "partition-one,pause-one", "--interval", "8s", "--time-limit", "20s"];
+    let load = ["--workload", "set", "--rate", "60", "--concurrency", "6", "--keys", "2"];
+    let run = [&["run", "--system", "./compose.yaml"], &load[..], &faults].concat();
+    let output = harness(folder.path(), image.0, &run);
+    // A machine too busy to show anything is no violation.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+    assert!(text(&output).contains("depends_on: of the client's service is left out"), "{}", text(&output));
+    let results = json(folder.path(), "results.json");
+    assert_eq!(results["faults"]["verified"], 2, "{}", results["faults"]);
+    let latest = folder.path().join("runs/latest");
+    let log = std::fs::read_to_string(latest.join("clients/1.log")).expect("what it wrote to stderr");
+    assert_eq!(log.trim(), "members: n1=redis1:6379,n2=redis2:6379,n3=redis3:6379");
+    let history = std::fs::read_to_string(latest.join("history.jsonl")).expect("a history");
+    assert!(history.matches(r#""type":"ok""#).count() > 100, "{}", text(&output));
+    let of_it = format!("ancestor={}", image.0);
+    let left = Command::new("docker").args(["ps", "-aq", "--filter", &of_it]).output();
+    assert!(left.expect("docker").stdout.is_empty(), "the container goes with the run");
+    for (changed, why) in [
+        (described.replace("service: app", "service: redis1"), "redis1 is no service beside the members"),
+        (described.replace(", functions: [add, read]", ""), "client.functions: write what its hello"),
+        (described.replace("[add, read]", "[add, read, cas]"), "client.functions has cas"),
+        (described.replace("\"/client.sh\"]", "\"/nowhere.sh\"]"), "nowhere.sh"),
+    ] {
+        std::fs::write(&file, changed).expect("written");
+        let refused = harness(folder.path(), image.0, &run);
+        assert!(matches!(refused.status.code(), Some(254 | 255)), "{why}: {}", text(&refused));
+        assert!(text(&refused).contains(why), "{why}: {}", text(&refused));
+    }
+}
+
+/// A fault of one's own: a file in the member's volume, which its commands bring, see and take away there.
+const SLOW: &str = r#"
+  faults:
+    slow:
+      exec: ["sh", "-c", 'echo "{fault} of n{id} at {client}" >/data/slow; echo brought for $$ID']
+      heal: ["sh", "-c", ": >/data/slow"]
+      seen: ["sh", "-c", "test -s /data/slow"]
+"#;
+
+#[test]
+fn a_fault_of_ones_own_runs_in_the_members_container_and_is_seen_there() {
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let Some(image) = image() else { return };
+    let folder = begun();
+    let file = folder.path().join("compose.yaml");
+    let written = std::fs::read_to_string(&file).expect("a file");
+    std::fs::write(&file, format!("{}{SLOW}", written.trim_end())).expect("written");
+    let faults = ["--nemesis", "slow,kill-one", "--interval", "8s", "--time-limit", "20s"];
+    let load = ["--workload", "set", "--rate", "150", "--seed", "3"];
+    let run = [&["run", "--system", "./compose.yaml"], &load[..], &faults].concat();
+    let output = harness(folder.path(), image.0, &run);
+    // A machine too busy to show anything is no violation.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+    assert_eq!(json(folder.path(), "results.json")["faults"]["verified"], 2, "{}", text(&output));
+    let seen = std::fs::read_to_string(folder.path().join("runs/latest/faults.jsonl")).expect("faults");
+    for words in ["before it n", "says yes; asked beside it, n", "says no"] {
+        assert!(seen.contains(words), "{words}: {seen}");
+    }
+}

@@ -69,6 +69,20 @@ impl Auxiliaries<'_> {
         Ok(())
     }
 
+    /// The container of a service in which the client's processes are to run.
+    pub(super) fn home(&self, name: &str) -> anyhow::Result<String> {
+        let started = self.started.get(name).ok_or_else(|| anyhow!("the service {name} was not started"))?;
+        if let Some(exit) = started.exit.borrow().as_ref() {
+            bail!(
+                "the service {name} ended ({}), and must not, because the client's processes run in its \
+                 container{}",
+                exit.words(),
+                tail(started)
+            );
+        }
+        Ok(started.id.clone())
+    }
+
     async fn begin(&self, auxiliary: &Auxiliary) -> anyhow::Result<Started> {
         let (belongings, name) = (self.belongings, &auxiliary.service.name);
         let volumes = self.volumes.get(name).map(Vec::as_slice).unwrap_or_default();

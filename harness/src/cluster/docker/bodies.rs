@@ -51,7 +51,11 @@ pub(super) struct Common<'a> {
 impl Common<'_> {
     /// A service of a file, on the volumes that were made for it.
     pub(super) fn service(&self, service: &Service) -> ContainerCreateBody {
-        let host = self.host(asked_for(service));
+        let mut host = self.host(asked_for(service));
+        if service.process_1 {
+            // The network alone is shared then.
+            host.pid_mode = None;
+        }
         let body = described(service, self.body(host));
         match self.output {
             Some(output) => output.into(service, body),
@@ -128,6 +132,7 @@ pub(super) fn auxiliary(
             endpoints_config: Some(HashMap::from([(network.to_owned(), names)])),
         }),
         healthcheck: health.as_ref().map(health_check),
+        open_stdin: service.stdin_open.then_some(true),
         attach_stdout: Some(true),
         attach_stderr: Some(true),
         host_config: Some(host),
@@ -171,6 +176,7 @@ fn asked_for(service: &Service) -> HostConfig {
     };
     HostConfig {
         cap_add: some(&service.cap_add),
+        init: service.init.then_some(true),
         ulimits: Some(service.ulimits.iter().map(limit).collect()),
         mounts: Some(service.volumes.iter().filter_map(bound).collect()),
         ..HostConfig::default()

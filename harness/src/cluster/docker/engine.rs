@@ -313,7 +313,8 @@ fn advice(place: &Place, error: &io::Error) -> String {
 pub(super) fn engine_is_gone(error: &str) -> String {
     format!(
         "the engine is gone ({error}). Its containers of this run end by themselves within {} s if it still \
-         runs; its network, volumes and image stay: `harness clean` removes them once the engine is back",
+         runs, unless x-harness.process_1 names their members; they, its network, volumes and image stay: \
+         `harness clean` removes them once the engine is back",
         END_MS / 1000
     )
 }

@@ -23,13 +23,14 @@ use super::auxiliary::Auxiliaries;
 use super::belongings::Belongings;
 use super::bodies::{Common, Output};
 use super::engine::Engine;
+use super::home::Home;
 use super::image::{DATA, EXECUTABLE};
 use super::insider::Insider;
 use super::member::Member;
 use super::sandbox::{Plan, Sandbox, dialled, mount_points};
 use super::trouble::Trouble;
 use super::within::{self, Within};
-use super::{image, keep, pull};
+use super::{image, keep, process_1, pull};
 use crate::clock::{RunClock, RunNs};
 use crate::cluster::observer::{self, Watched};
 use crate::cluster::settings::MemberSettings;
@@ -47,7 +48,7 @@ const FOREIGN_START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a closed port may take to refuse.
 const REFUSAL_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a member may take to end when asked politely.
-const FAREWELL: Duration = Duration::from_secs(1);
+pub(super) const FAREWELL: Duration = Duration::from_secs(1);
 /// Where probes and controls arrive, below the ports that the kernel gives away.
 const PROBE_PORTS: (u16, u16) = (10_201, 10_202);
 
@@ -76,7 +77,9 @@ pub struct DockerCluster {
     /// Where members are asked how they are, beside their client ports, by their own numbers of those ports.
     questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
     /// The containers that run, for commands in them.
-    inside: Arc<Insider>,
+    pub(super) inside: Arc<Insider>,
+    /// The container in which the client's processes run, where they do, once it runs.
+    pub(super) clients_in: Mutex<Option<Arc<Home>>>,
     /// The same for test commands, where those were asked for.
     pub(super) within: Option<Arc<Within>>,
     /// Whether clients reach members through a published port, which accepts although nobody listens behind.
@@ -86,6 +89,8 @@ pub struct DockerCluster {
     pub(super) trouble: Trouble,
     /// Why clocks can't be shifted here, if they can't.
     pub(super) clocks: Result<(), String>,
+    /// Why members can't be paused here, if they can't.
+    pub(super) pauses: Result<(), String>,
     /// The cuts in force, by fault.
     pub(super) cuts: Mutex<BTreeMap<String, Cut>>,
     /// By how much members' clocks are off.
@@ -100,7 +105,7 @@ pub struct DockerCluster {
     /// Those of the services beside the members, by name.
     beside: BTreeMap<String, Vec<(String, String)>>,
     observer: Mutex<Option<tokio::task::AbortHandle>>,
-    belongings: Belongings,
+    pub(super) belongings: Belongings,
 }
 
 /// How clients reach members.
@@ -172,12 +177,14 @@ impl DockerCluster {
             clients: made.clients,
             questions: made.questions,
             inside,
+            clients_in: Mutex::default(),
             within,
             published: made.reach != Reach::Direct,
             events,
             clock,
             trouble: made.trouble,
             clocks: made.clocks,
+            pauses: made.pauses,
             cuts: Mutex::default(),
             shifted: Mutex::default(),
             round: AtomicU64::new(1),
@@ -193,6 +200,16 @@ impl DockerCluster {
 
     fn is_foreign(&self) -> bool {
         is_foreign(&self.settings, &self.docker)
+    }
+
+    /// Whether a member's program is process 1 of a namespace of its own, which its agent is not in.
+    pub(super) fn is_process_1(&self, id: MemberId) -> bool {
+        self.service(id).is_some_and(|service| service.process_1)
+    }
+
+    /// What a file says of a member.
+    fn service(&self, id: MemberId) -> Option<&Service> {
+        self.settings.system.contained()?.services()?.get(place_of(id))
     }
 
     pub(super) fn member(&self, id: MemberId) -> anyhow::Result<&Member> {
@@ -231,7 +248,7 @@ impl DockerCluster {
                 "what this image has synced is not known, so nothing else can be lost: --lose-unsynced never"
             );
         }
-        let service = system.services().and_then(|all| all.get(place_of(id)));
+        let service = self.service(id);
         let body = match (&self.docker.image, service) {
             (Some(image), _) => common.named((image, &self.docker.image_command), system, &berth),
             (None, Some(service)) => common.service(service),
@@ -278,7 +295,12 @@ impl DockerCluster {
         beside.start(&auxiliaries.before).await?;
         beside.wait_for(&auxiliaries.members_after).await?;
         self.start_members(patience).await?;
-        beside.start(&auxiliaries.behind).await
+        beside.start(&auxiliaries.behind).await?;
+        if let Some(name) = &auxiliaries.client {
+            let home = Arc::new(Home::find(self.belongings.engine(), beside.home(name)?).await);
+            *self.clients_in.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(home);
+        }
+        Ok(())
     }
 
     /// Starts every member, and waits until all serve.
@@ -295,12 +317,7 @@ impl DockerCluster {
         let views = self.events.views();
         if let Some((id, _)) = views.iter().find(|(_, view)| !view.running) {
             let words = self.member(*id)?.place.last_words();
-            let hint = if foreign {
-                "\nit shares its processes' namespace with our agent: a program that must be process 1 can't \
-                 be tested here"
-            } else {
-                ""
-            };
+            let hint = self.about_process_1(*id, &words);
             bail!(
                 "member {} ended while the ensemble was starting; the end of its log:\n{words}{hint}",
                 id.0
@@ -315,6 +332,32 @@ impl DockerCluster {
             );
         }
         Ok(())
+    }
+
+    /// What helps where a program must be process 1 and is not, behind the last words of a member.
+    fn about_process_1(&self, id: MemberId, words: &str) -> String {
+        let words = words.to_ascii_lowercase();
+        let insists = ["pid 1", "process 1", "pid=1", "process no 1", "process no. 1"]
+            .iter()
+            .any(|said| words.contains(said));
+        match self.service(id) {
+            Some(service) if service.process_1 => String::new(),
+            Some(service) if insists => format!(
+                "\nits program wants to be process 1, and is none: write process_1: [{}] into x-harness, or \
+                 process_1: true for all members",
+                service.name
+            ),
+            Some(_) => "\nits program is not process 1 here; if it must be, write process_1: true into \
+                        x-harness"
+                .to_owned(),
+            None if self.is_foreign() => {
+                "\nit shares its processes' namespace with our agent: an image that \
+                                          must be process 1 needs a Compose file with process_1: true \
+                                          (`harness init zookeeper` writes one to begin from)"
+                    .to_owned()
+            }
+            None => String::new(),
+        }
     }
 
     fn observe(&self) {
@@ -342,11 +385,11 @@ impl DockerCluster {
             self.belongings.give_up().await;
             return Err(error).context("ending the members");
         }
-        join_all(self.sandboxes.values().map(|sandbox| async {
+        join_all(self.ids.iter().map(|id| async {
             // A stopped process takes the polite signal only when it goes on. An agent that is gone has
             // taken its processes along.
-            let _ = sandbox.agent.signal(SignalName::Term).await;
-            let _ = sandbox.agent.signal(SignalName::Continue).await;
+            let _ = self.signal_one(*id, SignalName::Term).await;
+            let _ = self.signal_one(*id, SignalName::Continue).await;
         }))
         .await;
         let farewells = self.members.values().map(|member| member.ended(FAREWELL));
@@ -436,6 +479,7 @@ struct Made {
     reach: Reach,
     trouble: Trouble,
     clocks: Result<(), String>,
+    pauses: Result<(), String>,
 }
 
 async fn make(
@@ -491,7 +535,7 @@ async fn make(
     let questions = ports.questions.iter().map(|port| (*port, found_at(reach, engine, &sandboxes, *port)));
     let questions = questions.collect();
     reachable(reach, clients.values().next().copied()).await?;
-    let clocks = clocks(sandboxes.values().next()).await;
+    let (clocks, pauses) = abilities(engine, services.unwrap_or_default(), &sandboxes).await;
     tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
     Ok(Made {
         image,
@@ -505,6 +549,7 @@ async fn make(
         reach,
         trouble,
         clocks,
+        pauses,
     })
 }
 
@@ -529,6 +574,27 @@ fn found_at(
 async fn clocks(sandbox: Option<&Sandbox>) -> Result<(), String> {
     let sandbox = sandbox.ok_or("there are no members")?;
     sandbox.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
+}
+
+/// Whether clocks can be shifted and members paused, or why not.
+async fn abilities(
+    engine: &Engine,
+    services: &[Service],
+    sandboxes: &BTreeMap<MemberId, Sandbox>,
+) -> (Result<(), String>, Result<(), String>) {
+    match services.iter().find(|service| service.process_1) {
+        None => (clocks(sandboxes.values().next()).await, Ok(())),
+        Some(service) => (Err(no_clocks(service)), process_1::can_pause(engine).await),
+    }
+}
+
+/// Why clocks can't be shifted where this member is among the others.
+fn no_clocks(service: &Service) -> String {
+    format!(
+        "{} is process 1 of a namespace of its own (x-harness.process_1), and no agent is there to shift its \
+         clock",
+        service.name
+    )
 }
 
 /// Makes the network; the engine chooses where. Gives its id and its gateway.

@@ -1,5 +1,5 @@
 //! What a run does with the ensemble. Faults go to the agents, many at once; none needs the engine, except
-//! the start of a member.
+//! the start of a member, and what is done to the processes of one that is process 1 of its own namespace.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,13 +10,15 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
-use harness_systems::{Order, Ran};
+use harness_systems::{Alongside, Order, Ran};
 use runs::events::Event;
 use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::agent::peer;
-use super::ensemble::DockerCluster;
+use super::ensemble::{DockerCluster, FAREWELL};
+use super::home::Home;
+use super::process_1;
 use super::within::Within;
 use crate::cluster::containers::Containers;
 use crate::cluster::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic};
@@ -33,9 +35,29 @@ const SHIFT_PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(2);
 
 impl DockerCluster {
+    /// Sends a signal to the processes of members, by their agents; of members that no agent is with, the
+    /// engine does what comes of it.
     async fn signal(&self, members: &[MemberId], signal: SignalName) -> anyhow::Result<()> {
-        try_join_all(members.iter().map(async |id| self.agent(*id)?.signal(signal).await)).await?;
+        try_join_all(members.iter().map(|id| self.signal_one(*id, signal))).await?;
         Ok(())
+    }
+
+    pub(super) async fn signal_one(&self, id: MemberId, signal: SignalName) -> anyhow::Result<()> {
+        if !self.is_process_1(id) {
+            return self.agent(id)?.signal(signal).await;
+        }
+        // As with signals, one that was never started hears nothing.
+        let Some(container) = self.inside.container(id) else { return Ok(()) };
+        let engine = self.belongings.engine();
+        match signal {
+            SignalName::Kill => process_1::kill(engine, &container).await,
+            SignalName::Stop => process_1::pause(engine, &container).await,
+            SignalName::Continue => process_1::resume(engine, &container).await,
+            SignalName::Term => {
+                process_1::end(engine, &container, FAREWELL).await;
+                Ok(())
+            }
+        }
     }
 
     fn note(&self, members: &[MemberId], event: &Event) -> anyhow::Result<()> {
@@ -158,7 +180,8 @@ impl Cluster for DockerCluster {
 
     fn can(&self, class: Mechanism) -> Result<(), String> {
         match class {
-            Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
+            Mechanism::Partition | Mechanism::Reject | Mechanism::Kill => Ok(()),
+            Mechanism::Pause => self.pauses.clone(),
             Mechanism::Application | Mechanism::Own => Ok(()),
             Mechanism::Clock => self.clocks.clone(),
             // Applications are processes of this machine, whatever the engine can do.
@@ -235,6 +258,13 @@ impl Cluster for DockerCluster {
         Box::pin(async move {
             // Asked first: a process that ends in between is then dying, and not running for ever.
             let ended = self.member(member)?.how_it_ended();
+            if self.is_process_1(member) {
+                return match (ended, self.inside.container(member)) {
+                    (Some(how), _) => Ok(ProcessState::Gone(how)),
+                    (None, Some(container)) => process_1::state(self.belongings.engine(), &container).await,
+                    (None, None) => Ok(ProcessState::Dying),
+                };
+            }
             let processes = self.agent(member)?.processes().await?;
             Ok(as_process_state(&processes, ended))
         })
@@ -265,6 +295,12 @@ impl Cluster for DockerCluster {
     fn containers(&self) -> Option<Arc<dyn Containers>> {
         let within: Arc<dyn Containers> = Arc::<Within>::clone(self.within.as_ref()?);
         Some(within)
+    }
+
+    fn alongside(&self) -> Option<Arc<dyn Alongside>> {
+        let home = self.clients_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let home: Arc<dyn Alongside> = Arc::<Home>::clone(home.as_ref()?);
+        Some(home)
     }
 
     fn broken(&self) -> Async<'_, String> {

@@ -36,11 +36,16 @@ impl Insider {
     pub(super) fn runs(&self, member: MemberId, container: String) {
         self.containers.lock().unwrap_or_else(PoisonError::into_inner).insert(member, container);
     }
+
+    /// The container in which a member runs, or ran last; none where it was never started.
+    pub(super) fn container(&self, member: MemberId) -> Option<String> {
+        self.containers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned()
+    }
 }
 
 impl Inside for Insider {
     fn run(&self, member: MemberId, words: Vec<String>, within: Duration) -> Async<'static, io::Result<Ran>> {
-        let container = self.containers.lock().unwrap_or_else(PoisonError::into_inner).get(&member).cloned();
+        let container = self.container(member);
         let engine = self.engine.clone();
         Box::pin(async move {
             let container = container.ok_or_else(|| io::Error::other("it was never started"))?;
@@ -85,12 +90,29 @@ async fn run(
         .await
 }
 
-/// A container that does not run refuses, as a port without a process does.
+/// A container that does not run refuses, as a port without a process does; one that is frozen is silent.
 fn as_io(error: &EngineError) -> io::Error {
-    let kind = match error.cause {
+    let kind = match &error.cause {
+        Cause::Refused(409, why) if why.contains("paused") => io::ErrorKind::TimedOut,
         Cause::Refused(409, _) => io::ErrorKind::ConnectionRefused,
         Cause::Silent(_) => io::ErrorKind::TimedOut,
         Cause::Refused(..) | Cause::Gone(_) | Cause::Unfitting(_) => io::ErrorKind::Other,
     };
     io::Error::new(kind, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frozen_container_is_silent_and_one_that_does_not_run_refuses() {
+        let of = |why: &str| {
+            let cause = Cause::Refused(409, why.to_owned());
+            as_io(&EngineError { what: "running a command in a container".to_owned(), cause }).kind()
+        };
+        let paused = "Container 0badcafe is paused, unpause the container before exec";
+        assert_eq!(of(paused), io::ErrorKind::TimedOut);
+        assert_eq!(of("Container 0badcafe is not running"), io::ErrorKind::ConnectionRefused);
+    }
 }

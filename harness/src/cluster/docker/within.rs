@@ -61,7 +61,8 @@ pub(super) struct Within {
     shells: Shells,
 }
 
-type Shells = Arc<Mutex<BTreeMap<String, bool>>>;
+/// Which containers have a shell, by their ids.
+pub(super) type Shells = Arc<Mutex<BTreeMap<String, bool>>>;
 
 impl Within {
     /// Makes a folder for each of these containers, none of which runs yet.
@@ -255,7 +256,11 @@ async fn run(
 }
 
 /// Whether a container has a shell, which is asked once.
-async fn has_a_shell(engine: &Engine, container: &str, shells: &Shells) -> Result<bool, EngineError> {
+pub(super) async fn has_a_shell(
+    engine: &Engine,
+    container: &str,
+    shells: &Shells,
+) -> Result<bool, EngineError> {
     let known = shells.lock().unwrap_or_else(PoisonError::into_inner).get(container).copied();
     if let Some(known) = known {
         return Ok(known);
@@ -272,7 +277,7 @@ async fn next<S: futures_util::Stream + Unpin>(output: &mut Option<S>) -> Option
 }
 
 /// Runs a command that says nothing, and gives its exit status.
-async fn short(
+pub(super) async fn short(
     docker: &bollard::Docker,
     container: &str,
     words: Vec<String>,

@@ -47,7 +47,8 @@ pub async fn bites(
             processes::are(cluster, members, wanted, PortState::Refuses).await?
         }
         Action::Pause { members } => {
-            let wanted = |state: &ProcessState| *state == ProcessState::Stopped;
+            let wanted =
+                |state: &ProcessState| matches!(state, ProcessState::Stopped | ProcessState::Frozen(_));
             let proof = processes::are(cluster, members, wanted, PortState::Silent).await?;
             proof.and(processes::control(cluster, in_force).await?)
         }

@@ -44,7 +44,7 @@ impl LinesClient {
         if !self.process.as_ref().is_some_and(Process::lives) {
             self.process = Some(self.pool.take().await);
         }
-        self.at = Some(member.to_string());
+        self.at = Some(self.pool.called(member));
         self.itself.is_connected()
     }
 

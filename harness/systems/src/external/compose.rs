@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use serde_yaml_ng::{Mapping, Value};
 
 use super::depends;
-use super::written::WrittenHarness;
+use super::written::{Which, WrittenHarness};
 use super::yaml::{text_of, texts};
 use crate::service::{Auxiliaries, Auxiliary, Dependency, HealthCheck, Service, Volume};
 
@@ -79,21 +79,33 @@ pub(super) fn parse(
         })?;
         service_of(name, service, (&named, folder), is, notes).map_err(|why| format!("services.{name}.{why}"))
     };
-    let members: Vec<Read> =
+    let mut members: Vec<Read> =
         harness.members.iter().map(|name| read(name, Is::Member, &mut notes)).collect::<Result<_, _>>()?;
+    mark_process_1(&mut members, &harness.process_1, &mut notes)?;
     if let Some(name) = services.keys().find(|name| !name.is_string()) {
         return Err(format!("services.{}: write the name in quotes", text_of(name, "a service")?));
     }
-    let others: Vec<Auxiliary> = services
+    let mut others: Vec<Auxiliary> = services
         .keys()
         .filter_map(Value::as_str)
         .filter(|name| !harness.members.iter().any(|member| member == name))
         .map(|name| read(name, Is::Auxiliary, &mut notes).map(Read::auxiliary))
         .collect::<Result<_, _>>()?;
     check_apart(&members, &others)?;
+    let client = harness.client.as_ref().and_then(|client| client.service.clone());
+    if let Some(name) = &client {
+        let other = others.iter_mut().find(|other| other.service.name == *name).ok_or_else(|| {
+            format!(
+                "x-harness.client.service: {name} is no service beside the members; the file has {}",
+                listed(&services)
+            )
+        })?;
+        leave_members_out(other, &harness.members, &mut notes);
+    }
     let depend: Vec<(String, Vec<Dependency>)> =
         members.iter().map(|member| (member.service.name.clone(), member.after.clone())).collect();
-    let auxiliaries = depends::arranged(&depend, others, &services, &mut notes)?;
+    let mut auxiliaries = depends::arranged(&depend, others, &services, &mut notes)?;
+    auxiliaries.client = client;
     let services = members.into_iter().map(|member| member.service).collect();
     notes.sort();
     notes.dedup();
@@ -122,6 +134,51 @@ impl Read {
         let Self { service, after, health } = self;
         Auxiliary { service, after, health }
     }
+}
+
+/// The client's container is there before any member: nothing is asked in it before all serve.
+fn leave_members_out(client: &mut Auxiliary, members: &[String], notes: &mut Vec<String>) {
+    let before = client.after.len();
+    client.after.retain(|dependency| !members.contains(&dependency.on));
+    if client.after.len() < before {
+        notes.push("depends_on: of the client's service is left out where it names members".to_owned());
+    }
+}
+
+/// Notes whose program is process 1 of its own namespace, and what becomes of `init`.
+fn mark_process_1(members: &mut [Read], which: &Which, notes: &mut Vec<String>) -> Result<(), String> {
+    if let Which::These(names) = which
+        && let Some(name) = names.iter().find(|name| !members.iter().any(|one| one.service.name == **name))
+    {
+        return Err(format!("x-harness.process_1: {name} is not among x-harness.members"));
+    }
+    for Read { service, .. } in members {
+        service.process_1 = match which {
+            Which::All(all) => *all,
+            Which::These(names) => names.contains(&service.name),
+        };
+        match (service.process_1, std::mem::take(&mut service.init)) {
+            (true, true) => {
+                return Err(format!(
+                    "services.{}.init: then the engine's init is process 1, and x-harness.process_1 says \
+                     that its own program is: leave out one of the two",
+                    service.name
+                ));
+            }
+            (true, false) => notes.push(
+                "process_1: members that are process 1 are killed and paused by the engine; where the \
+                 harness is killed they stay until the next `harness run` or `harness clean`"
+                    .to_owned(),
+            ),
+            (false, true) => notes.push(
+                "init: is left out of members: process 1 is the sandbox's, which waits for orphans as an \
+                 init does"
+                    .to_owned(),
+            ),
+            (false, false) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Each service is there once, and has its volumes for itself: one that two share would be two here.
@@ -227,7 +284,9 @@ fn service_of(
             "healthcheck" => {
                 notes.push("healthcheck: is left out of members: x-harness.ready asks them".to_owned());
             }
-            "init" if *value == Value::Bool(false) => {}
+            "init" => {
+                member.init = value.as_bool().ok_or_else(|| because("true or false".to_owned()))?;
+            }
             "build" => return Err("build: build the image first, and name it as image".to_owned()),
             key if WITHOUT_A_PART.contains(&key) || key.starts_with("x-") => {}
             key => return Err(format!("{key}: not supported here")),
@@ -491,7 +550,7 @@ mod tests {
         let names = |list: &[Auxiliary]| {
             list.iter().map(|one| one.service.name.clone()).collect::<Vec<_>>().join(" ")
         };
-        let Auxiliaries { before, members_after, behind } = &compose.auxiliaries;
+        let Auxiliaries { before, members_after, behind, .. } = &compose.auxiliaries;
         let (first, last) = ("store schema".to_owned(), "app proxy".to_owned());
         assert_eq!((names(before), names(behind)), (first, last));
         let schema = Dependency { on: "schema".to_owned(), condition: Condition::Completed };
@@ -536,6 +595,7 @@ mod tests {
             ("services: { a: { image: \"${X:?say which}\" }, b: { image: x } }", "say which"),
             ("services: { a: { image: x, command: \"a 'b\" }, b: { image: x } }", "never closed"),
             ("services: { a: { image: x }, b: { image: x } }\nsecrets: {}", "secrets: not supported"),
+            ("services: { a: { image: x, init: 1 }, b: { image: x } }", "services.a.init: true or false"),
             ("services: { a: { image: x }, b: { image: x } }\nnetworks: { p: , q: }", "networks: one"),
             (
                 "volumes: { v: }\nservices: { a: { image: x, volumes: [\"v:/d\"] }, b: { image: x, volumes: \
@@ -551,6 +611,31 @@ mod tests {
         ] {
             let error = parsed(services).expect_err(services);
             assert!(error.contains(name), "{services}: {error}");
+        }
+    }
+
+    #[test]
+    fn members_whose_program_is_process_1_are_named_and_have_no_other_init() {
+        let read = |process_1: &str, a: &str| {
+            let block =
+                BLOCK.replace("members: [a, b]", &format!("members: [a, b]\n  process_1: {process_1}"));
+            let services = format!("services: {{ a: {{ image: x, {a} }}, b: {{ image: x }} }}");
+            parse(&format!("{services}\n{block}"), Path::new("/"), &|_| None)
+        };
+        for (process_1, who) in [("true", [true, true]), ("false", [false; 2]), ("[b]", [false, true])] {
+            let compose = read(process_1, "init: false").expect(process_1);
+            assert_eq!([&compose.services[0], &compose.services[1]].map(|one| one.process_1), who);
+            assert_eq!(compose.notes.len(), usize::from(who[1]), "{:?}", compose.notes);
+        }
+        let noted = read("[b]", "init: true").expect("an init where it is of no use").notes;
+        assert!(noted.iter().any(|note| note.starts_with("init: is left out")), "{noted:?}");
+        for (process_1, a, why) in [
+            ("[c]", "", "process_1: c is not among"),
+            ("true", "init: true", "services.a.init: then the engine's"),
+            ("maybe", "", "true, false, or a list of members"),
+        ] {
+            let error = read(process_1, a).expect_err(process_1);
+            assert!(error.contains(why), "{error}");
         }
     }
 

@@ -33,8 +33,10 @@ use super::faults::{self, OwnFault};
 use super::template::{self, Outside, Places};
 pub use super::written::{How, Probe};
 use super::written::{Written, WrittenClient, WrittenFault, WrittenMember, WrittenProbe, WrittenPromise};
+use super::{lines, process};
+use crate::alongside::Home;
 use crate::program::Program;
-use crate::service::{Auxiliaries, Service};
+use crate::service::{Auxiliaries, Auxiliary, Service};
 
 /// From the onset of one fault to the next, when nobody says.
 const USUAL_INTERVAL: Duration = Duration::from_secs(10);
@@ -143,6 +145,8 @@ pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, 
     let compose = compose::parse(text, &folder, &|name| std::env::var(name).ok())?;
     let Compose { name, harness, services, auxiliaries, notes } = compose;
     let name = name.or_else(|| services.first().map(|service| service.image.clone()));
+    let homes: Vec<String> =
+        services.iter().map(|service| format!("{}:{}", service.name, harness.ports.client)).collect();
     let members = Members::Containers(InContainers {
         services,
         auxiliaries,
@@ -163,7 +167,24 @@ pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, 
         promises: harness.promises,
         faults: harness.faults,
     };
-    asked.described(name.unwrap_or_default(), folder, members)
+    let mut described = asked.described(name.unwrap_or_default(), folder, members, &homes)?;
+    if let (Some(client), Members::Containers(members)) = (&described.client, &mut described.members) {
+        idle(client, &mut members.auxiliaries);
+    }
+    Ok(described)
+}
+
+/// The container of a client runs what its file says. Where that is nothing it runs the client, which waits
+/// for a request that never comes.
+fn idle(client: &Program, auxiliaries: &mut Auxiliaries) {
+    let Some(home) = &client.home else { return };
+    let mut all = auxiliaries.before.iter_mut().chain(&mut auxiliaries.behind);
+    let Some(Auxiliary { service, .. }) = all.find(|one| one.service.name == home.service) else { return };
+    if service.command.is_empty() && service.entrypoint.is_empty() {
+        service.entrypoint.clone_from(&client.command);
+        service.stdin_open = true;
+        service.environment.extend(process::environment(client, &home.members));
+    }
 }
 
 /// The ports at which members are asked, each once.
@@ -208,7 +229,7 @@ pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, Str
         promises,
         faults,
     };
-    asked.described(name.unwrap_or_else(|| stem.to_owned()), folder, Members::Processes(members))
+    asked.described(name.unwrap_or_else(|| stem.to_owned()), folder, Members::Processes(members), &[])
 }
 
 /// What both kinds of files say in the same words.
@@ -227,7 +248,14 @@ struct Asked {
 }
 
 impl Asked {
-    fn described(self, name: String, folder: PathBuf, members: Members) -> Result<Description, String> {
+    /// `found` is where members are found from a container beside them.
+    fn described(
+        self,
+        name: String,
+        folder: PathBuf,
+        members: Members,
+        found: &[String],
+    ) -> Result<Description, String> {
         let key = |name: &str| format!("{}.{name}", self.key);
         let probe = |name: &str, written: WrittenProbe| {
             let probe = written.probe(&key(name))?;
@@ -241,12 +269,7 @@ impl Asked {
         let gives_up_after = time("gives_up_after", self.gives_up_after, USUAL_SILENCE)?;
         // A fault is held for half of an interval, and that must outlast what members take for silence.
         let usual_interval = (gives_up_after * INTERVALS).max(USUAL_INTERVAL);
-        let program = |client: WrittenClient| {
-            let command = client.command.command("client.command")?;
-            let program = Program { command, environment: client.environment, folder: folder.clone() };
-            Ok::<_, String>(Arc::new(program))
-        };
-        let client = self.client.map(program).transpose()?;
+        let client = self.client.map(|client| program(client, &folder, found)).transpose()?;
         let ready = probe("ready", self.ready)?;
         let leader = self.leader.map(|leader| probe("leader", leader)).transpose()?;
         let faults = faults::described(self.faults, matches!(members, Members::Containers(_)))?;
@@ -265,6 +288,33 @@ impl Asked {
             faults,
         })
     }
+}
+
+/// A client, on this machine or in the container of a service.
+fn program(written: WrittenClient, folder: &Path, found: &[String]) -> Result<Arc<Program>, String> {
+    let command = written.command.command("client.command")?;
+    let home = match written.service {
+        None if written.functions.is_empty() => None,
+        None => return Err("client.functions: goes with service; any other client says it itself".to_owned()),
+        Some(_) if found.is_empty() => {
+            return Err(
+                "client.service: is for Compose files; here the client runs on this machine".to_owned()
+            );
+        }
+        Some(_) if written.functions.is_empty() => {
+            return Err(
+                "client.functions: write what its hello will say, [read, write] or more, because it \
+                        must be known before its container runs"
+                    .to_owned(),
+            );
+        }
+        Some(service) => {
+            let functions =
+                lines::named(&written.functions).map_err(|why| format!("client.functions: {why}"))?;
+            Some(Home { service, members: found.to_vec(), functions })
+        }
+    };
+    Ok(Arc::new(Program { command, environment: written.environment, folder: folder.to_path_buf(), home }))
 }
 
 fn promise((workload, written): (String, WrittenPromise)) -> Result<(String, Promised), String> {
@@ -402,6 +452,39 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_is_a_service_waits_in_its_container_where_that_runs_nothing_else() {
+        let read = |app: &str, more: &str| {
+            let text = format!(
+                "services: {{ a: {{ image: x }}, app: {{ image: y{app} }} }}\nx-harness:\n  members: [a]\n  \
+                 ports: {{ client: 7 }}\n  ready: {{ http: / }}\n  \
+                 client: {{ service: app, command: [c, d]{more} }}\n"
+            );
+            parse_compose(&text, PathBuf::from("/f"))
+        };
+        let container = |app: &str| {
+            let read = read(app, ", functions: [read, cas]").expect("a description");
+            let home = read.client.as_ref().and_then(|client| client.home.clone()).expect("a home");
+            assert_eq!((home.members.join(" "), home.functions.len()), ("a:7".to_owned(), 2));
+            let Members::Containers(members) = read.members else { panic!("containers") };
+            let Auxiliaries { before, behind, client, .. } = members.auxiliaries;
+            assert_eq!((before.len(), behind.len(), client.as_deref()), (1, 0, Some("app")));
+            before[0].service.clone()
+        };
+        let waits = container(", depends_on: [a]");
+        assert_eq!((waits.entrypoint.join(" "), waits.stdin_open), ("c d".to_owned(), true));
+        assert_eq!(waits.environment, ["HARNESS_MEMBERS=n1=a:7"]);
+        let own = container(", command: [sleep, 9]");
+        assert_eq!((own.entrypoint.len(), own.command.join(" ")), (0, "sleep 9".to_owned()));
+        assert!(!own.stdin_open);
+        for (more, why) in
+            [("", "client.functions: write what"), (", functions: [get]", "\"get\" that nobody")]
+        {
+            let error = read("", more).expect_err(more);
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_with_advice() {
         let peers = "[member]\ncommand = [\"a\"]\nready = { http = \"/\" }\n";
         for (text, advice) in [
@@ -409,6 +492,8 @@ mod tests {
             (format!("{MEMBER}{CLIENT}[promises]\nsets = \"nothing\"\n"), "no such workload"),
             (format!("{MEMBER}{CLIENT}[promises]\nset = \"all\"\n"), "linearizable, linearizable-updates"),
             (format!("{MEMBER}[client]\ncommand = []\n"), "client.command: name a program"),
+            (format!("{MEMBER}{CLIENT}service = \"a\"\n"), "client.service: is for Compose files"),
+            (format!("{MEMBER}{CLIENT}functions = [\"read\"]\n"), "client.functions: goes with service"),
             (format!("{peers}peers = 9\n{CLIENT}"), "at most 4"),
             (format!("{peers}clients_at_peer = 0\n{CLIENT}"), "peers = 0"),
             (format!("{peers}farewell = \"soon\"\n{CLIENT}"), "member.farewell"),

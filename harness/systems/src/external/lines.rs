@@ -115,12 +115,21 @@ pub fn functions(line: &[u8]) -> Result<Vec<Function>, String> {
     if hello.protocol != PROTOCOL {
         return Err(format!("it speaks protocol {}, and this harness {PROTOCOL}", hello.protocol));
     }
+    named(&hello.functions).map_err(|why| format!("it has {why}"))
+}
+
+/// The functions of these names.
+///
+/// # Errors
+/// Which of them nobody knows.
+pub fn named(names: &[String]) -> Result<Vec<Function>, String> {
     let known = |name: &String| {
-        Function::ALL.into_iter().find(|function| function.as_str() == name).ok_or_else(|| {
-            format!("it has a function {name:?} that nobody knows; those of lines are {FUNCTIONS}")
-        })
+        Function::ALL
+            .into_iter()
+            .find(|function| function.as_str() == name)
+            .ok_or_else(|| format!("a function {name:?} that nobody knows; those of lines are {FUNCTIONS}"))
     };
-    hello.functions.iter().map(known).collect()
+    names.iter().map(known).collect()
 }
 
 /// The line that asks for this.

@@ -55,6 +55,7 @@ use runs::views::Stand;
 use workloads::{Applications, Kind};
 
 use crate::Async;
+use crate::alongside::Home;
 use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
 use crate::files::Files;
@@ -119,6 +120,11 @@ impl External {
         let path = files.unpacked()?.join(file);
         Ok(Self { named: files.name.to_owned(), ..Self::read(&path.to_string_lossy())? })
     }
+
+    /// The container of its client, where that is in one.
+    fn home(&self) -> Option<&Home> {
+        self.description.client.as_ref()?.home.as_ref()
+    }
 }
 
 impl Contained for InContainers {
@@ -181,6 +187,14 @@ impl System for External {
     }
 
     fn lacks(&self, function: Function) -> Option<String> {
+        let is_held = matches!(function, Function::Acquire | Function::Store | Function::Release);
+        if is_held && let Some(home) = self.home() {
+            return Some(format!(
+                "whoever holds is stopped, killed and cut off, and processes in the container of {} can't be \
+                 (x-harness.client.service)",
+                home.service
+            ));
+        }
         match function {
             Function::Read
             | Function::Write
@@ -204,7 +218,7 @@ impl System for External {
 
     /// A client that is to hold a lock is a process that can be stopped by itself.
     fn applications(&self, holds: Applications) -> Option<Runs> {
-        let client = self.description.client.as_ref()?;
+        let client = self.description.client.as_ref().filter(|client| client.home.is_none())?;
         (holds == Applications::Lock).then(|| Runs::Program(Arc::clone(client)))
     }
 
@@ -260,6 +274,9 @@ impl System for External {
 
     fn functions(&self, executable: &Path) -> Result<Option<Vec<Function>>, String> {
         let client = self.description.client.as_ref().ok_or_else(|| pool::NO_CLIENT.to_owned())?;
+        if let Some(home) = &client.home {
+            return Ok(Some(home.functions.clone()));
+        }
         process::functions_of(client, executable).map(Some)
     }
 

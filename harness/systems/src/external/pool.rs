@@ -2,6 +2,7 @@
 //! one of them at once.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore};
@@ -175,6 +176,17 @@ impl Pool {
     pub(super) fn give_back(&self, process: Process) {
         self.state().idle.push_back(process);
         self.news.notify_waiters();
+    }
+
+    /// What a request calls the member at this address.
+    pub(super) fn called(&self, member: SocketAddr) -> String {
+        let name = || {
+            let home = self.program.as_ref()?.home.as_ref()?;
+            let beginning = self.state().beginning.clone()?;
+            let (id, _) = beginning.members.iter().find(|(_, address)| *address == member)?;
+            home.members.get(usize::try_from(id.checked_sub(1)?).ok()?).cloned()
+        };
+        name().unwrap_or_else(|| member.to_string())
     }
 
     /// The client did what no client may do: nothing that it said can be judged.

@@ -1,19 +1,23 @@
 //! One process of the user's client: its start, its hello, a line to it and a line from it.
 
+use std::fmt;
+use std::fs::File;
 use std::io::{BufRead, BufReader as Blocking, Read};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::process::{Command as StdCommand, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use checker::history::Function;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::process::{Child, Command};
 
 use super::lines::{self, MAX_LINE_BYTES};
+use crate::alongside::{Hold, Home, Remote};
 use crate::program::Program;
 use crate::system::Beginning;
 
@@ -33,15 +37,27 @@ pub const STORE_VARIABLE: &str = "HARNESS_STORE";
 pub const SESSION_VARIABLE: &str = "HARNESS_SESSION_TIMEOUT_MS";
 
 /// A process that said hello.
-#[derive(Debug)]
 pub(super) struct Process {
-    /// Killed when this is dropped.
-    child: Child,
+    held: Held,
     /// None once it is asked nothing more.
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    input: Option<Pin<Box<dyn AsyncWrite + Send>>>,
+    output: BufReader<Pin<Box<dyn AsyncRead + Send>>>,
     functions: Vec<Function>,
     log: PathBuf,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("log", &self.log).finish_non_exhaustive()
+    }
+}
+
+/// What ends a process when it is dropped.
+enum Held {
+    /// A child of this one, with its group.
+    Child(Child),
+    /// One in a container.
+    Remote(Box<dyn Hold>),
 }
 
 /// What came instead of an answer.
@@ -79,11 +95,22 @@ fn end_group(leader: Option<u32>) {
     }
 }
 
-impl Drop for Process {
+impl Drop for Held {
     /// Nobody waits for it before this, so that what it started is found even where it ended first.
     fn drop(&mut self) {
-        end_group(self.child.id());
+        if let Self::Child(child) = self {
+            end_group(child.id());
+        }
     }
+}
+
+/// What a process in a container finds in its environment: where members are from there, and what its file
+/// says.
+pub(super) fn environment(program: &Program, members: &[String]) -> Vec<String> {
+    let numbered = members.iter().zip(1..).map(|(member, id)| format!("n{id}={member}"));
+    let listed = numbered.collect::<Vec<_>>().join(",");
+    let own = program.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    std::iter::once(format!("{MEMBERS_VARIABLE}={listed}")).chain(own).collect()
 }
 
 fn late_hello() -> String {
@@ -100,26 +127,61 @@ impl Process {
     /// Starts one and waits for its hello.
     pub(super) async fn start(program: &Program, beginning: &Beginning, number: u64) -> Result<Self, String> {
         let log = beginning.folder.join(format!("{number}.log"));
-        let words_kept =
-            std::fs::File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-        let mut command = Command::from(command(program, &beginning.executable, &beginning.members));
-        command
-            .envs(beginning.environment.iter().map(|(name, value)| (name, value)))
-            .stderr(words_kept)
-            .kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| format!("starting the client: {error}"))?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err("a client without pipes".to_owned());
+        let words_kept = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+        let mut process = match &program.home {
+            None => Self::here(program, beginning, log, words_kept)?,
+            Some(home) => Self::there(program, home, beginning, log, words_kept).await?,
         };
-        let mut process =
-            Self { child, input: Some(input), output: BufReader::new(output), functions: Vec::new(), log };
         process.functions = match tokio::time::timeout(HELLO_PATIENCE, process.answer()).await {
             Ok(Ok(line)) => lines::functions(&line).map_err(|why| process.accused(&why, Some(&line)))?,
             Ok(Err(NoAnswer::TooLong)) => return Err(process.accused("its first line never ends", None)),
             Ok(Err(NoAnswer::Ended)) => return Err(process.accused(NO_HELLO, None)),
             Ok(Err(NoAnswer::Late)) | Err(_) => return Err(process.accused(&late_hello(), None)),
         };
-        Ok(process)
+        let lacks = |function: &&Function| !process.functions.contains(function);
+        match program.home.as_ref().and_then(|home| home.functions.iter().find(lacks)) {
+            Some(lack) => {
+                let why = format!("client.functions has {lack}, and its hello does not say it");
+                Err(process.accused(&why, None))
+            }
+            None => Ok(process),
+        }
+    }
+
+    /// One on this machine, which has said nothing yet.
+    fn here(program: &Program, beginning: &Beginning, log: PathBuf, words: File) -> Result<Self, String> {
+        let mut command = Command::from(command(program, &beginning.executable, &beginning.members));
+        command
+            .envs(beginning.environment.iter().map(|(name, value)| (name, value)))
+            .stderr(words)
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(|error| format!("starting the client: {error}"))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("a client without pipes".to_owned());
+        };
+        let output: Pin<Box<dyn AsyncRead + Send>> = Box::pin(output);
+        let (held, input, output) = (Held::Child(child), Some(Box::pin(input) as _), BufReader::new(output));
+        Ok(Self { held, input, output, functions: Vec::new(), log })
+    }
+
+    /// One in the container of a service.
+    async fn there(
+        program: &Program,
+        home: &Home,
+        beginning: &Beginning,
+        log: PathBuf,
+        words: File,
+    ) -> Result<Self, String> {
+        let because =
+            |why: String| format!("starting the client in the container of {}: {why}", home.service);
+        let alongside =
+            beginning.alongside.as_ref().ok_or_else(|| because("there are no containers".to_owned()))?;
+        let mut told = environment(program, &home.members);
+        told.extend(beginning.environment.iter().map(|(name, value)| format!("{name}={value}")));
+        let remote = alongside.start(program.command.clone(), told, words).await;
+        let Remote { input, output, hold } = remote.map_err(|error| because(error.to_string()))?;
+        let (held, input, output) = (Held::Remote(hold), Some(input), BufReader::new(output));
+        Ok(Self { held, input, output, functions: Vec::new(), log })
     }
 
     /// What it can do.
@@ -130,7 +192,12 @@ impl Process {
     /// Whether it lives, as far as is known. One that ended stays to be waited for.
     pub(super) fn lives(&self) -> bool {
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        unreaped(self.child.id()).is_some_and(|id| matches!(waitid(WaitId::Pid(id), ended), Ok(None)))
+        match &self.held {
+            Held::Child(child) => {
+                unreaped(child.id()).is_some_and(|id| matches!(waitid(WaitId::Pid(id), ended), Ok(None)))
+            }
+            Held::Remote(hold) => hold.lives(),
+        }
     }
 
     /// Writes a line, and reads the one that comes, without its end. It is to be asked nothing more where
@@ -139,6 +206,7 @@ impl Process {
         let answer = async {
             let input = self.input.as_mut().ok_or(NoAnswer::Ended)?;
             input.write_all(line).await.map_err(|_| NoAnswer::Ended)?;
+            input.flush().await.map_err(|_| NoAnswer::Ended)?;
             self.answer().await
         };
         tokio::time::timeout(patience, answer).await.unwrap_or(Err(NoAnswer::Late))

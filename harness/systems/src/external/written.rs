@@ -57,6 +57,9 @@ pub(super) struct Written {
 pub(super) struct WrittenHarness {
     /// The services that are broken.
     pub(super) members: Vec<String>,
+    /// Those of them whose program must be process 1.
+    #[serde(default)]
+    pub(super) process_1: Which,
     pub(super) ports: WrittenPorts,
     pub(super) ready: WrittenProbe,
     pub(super) leader: Option<WrittenProbe>,
@@ -69,6 +72,22 @@ pub(super) struct WrittenHarness {
     pub(super) farewell: Option<String>,
     pub(super) gives_up_after: Option<String>,
     pub(super) interval: Option<String>,
+}
+
+/// Some of the members.
+#[derive(Debug, Deserialize)]
+#[serde(untagged, expecting = "true, false, or a list of members")]
+pub(super) enum Which {
+    /// All of them, or none.
+    All(bool),
+    /// These.
+    These(Vec<String>),
+}
+
+impl Default for Which {
+    fn default() -> Self {
+        Self::All(false)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,6 +119,11 @@ pub(super) struct WrittenMember {
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenClient {
     pub(super) command: Words,
+    /// The service in whose container it runs.
+    pub(super) service: Option<String>,
+    /// What its hello will say, where nobody can hear it before.
+    #[serde(default)]
+    pub(super) functions: Vec<String>,
     #[serde(default)]
     pub(super) environment: BTreeMap<String, String>,
 }
