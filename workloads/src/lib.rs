@@ -72,4 +72,5 @@ workloads! {
     standby = STANDBY,
     queue = QUEUE,
     barrier = BARRIER,
+    watch = WATCH,
 }

@@ -139,6 +139,15 @@ pub enum Body {
         /// The round.
         round: i64,
     },
+    /// Be told how the register changed.
+    Watch {
+        /// Who: each watcher has a number.
+        watcher: i64,
+        /// The position up to which it was told before; none where it begins.
+        from: Option<i64>,
+        /// How long it waits for news.
+        wait_ms: u64,
+    },
 }
 
 /// An operation that a process is to do now.
@@ -200,6 +209,7 @@ impl Op {
             Body::Acknowledge { .. } => Function::Acknowledge,
             Body::Enter { .. } => Function::Enter,
             Body::Leave { .. } => Function::Leave,
+            Body::Watch { .. } => Function::Watch,
         }
     }
 
@@ -220,6 +230,7 @@ impl Op {
             Body::Store { token, value } => Value::Pair(Some(token), value),
             Body::Release { token } => Value::One(token),
             Body::Enter { round } | Body::Leave { round } => Value::One(round),
+            Body::Watch { watcher, from, .. } => Value::Pair(from, watcher),
             Body::MakePlace
             | Body::Read
             | Body::Open
@@ -242,7 +253,13 @@ impl Op {
     /// Whether it may change something: then a lost answer leaves it open for ever.
     #[must_use]
     pub const fn is_change(&self) -> bool {
-        !matches!(self.body, Body::Read | Body::Exists { .. } | Body::Abandon)
+        !matches!(self.body, Body::Read | Body::Exists { .. } | Body::Abandon | Body::Watch { .. })
+    }
+
+    /// Whether its answer tells what changed, and not what is there.
+    #[must_use]
+    pub const fn is_watch(&self) -> bool {
+        matches!(self.body, Body::Watch { .. })
     }
 
     /// How it ends whose answer never came: a look has no effect, so a lost one is simply over; a change may

@@ -20,13 +20,18 @@ pub enum Promise {
     Linearizable,
     /// The same of everything that changes something. A read may be stale, in the order of its session.
     LinearizableUpdates,
+    /// Whoever watches is told every change, once and in order.
+    EveryChange,
+    /// Whoever watches is told what changed last, in the end, and never goes back. Changes may be left out.
+    Latest,
     /// Nothing: what was acknowledged may be lost.
     Nothing,
 }
 
 impl Promise {
     /// All of them, the strongest first.
-    pub const ALL: [Self; 3] = [Self::Linearizable, Self::LinearizableUpdates, Self::Nothing];
+    pub const ALL: [Self; 5] =
+        [Self::Linearizable, Self::LinearizableUpdates, Self::EveryChange, Self::Latest, Self::Nothing];
 
     /// Its name on the command line and in every file.
     #[must_use]
@@ -34,6 +39,8 @@ impl Promise {
         match self {
             Self::Linearizable => "linearizable",
             Self::LinearizableUpdates => "linearizable-updates",
+            Self::EveryChange => "every-change",
+            Self::Latest => "latest",
             Self::Nothing => "nothing",
         }
     }
@@ -46,6 +53,10 @@ impl Promise {
                 "every operation takes effect at one moment, and what was acknowledged stays"
             }
             Self::LinearizableUpdates => "the same of all that changes something; a read may be stale",
+            Self::EveryChange => "whoever watches is told every change, once and in order",
+            Self::Latest => {
+                "whoever watches is told what changed last, and never goes back; changes may be left out"
+            }
             Self::Nothing => "what was acknowledged may be lost: that is measured, and is no violation",
         }
     }

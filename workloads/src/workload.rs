@@ -16,6 +16,7 @@ use crate::case::Check;
 use crate::op::{Object, Op};
 use crate::outcome::{Outcome, UNREADABLE};
 use crate::params::{Params, ParamsError};
+use crate::promise::Promise;
 
 /// What clients do next, and what they remember for that. Every choice comes from dice that are handed in.
 pub trait Generator: Duplicate + fmt::Debug + Send {
@@ -28,11 +29,21 @@ pub trait Generator: Duplicate + fmt::Debug + Send {
     /// What a process is to do next that changes nothing.
     fn next_read(&mut self) -> Op;
 
+    /// The same, where it matters who the process is.
+    fn next_look(&mut self, _process: u64) -> Op {
+        self.next_read()
+    }
+
     /// Remembers what came of an operation.
     fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome);
 
     /// What is read, on each member, after everything has healed.
     fn final_reads(&self) -> Vec<Op>;
+
+    /// Whether clients were told all that is to be told of what the members hold at the end.
+    fn is_told(&self, _: &[FinalState]) -> bool {
+        true
+    }
 }
 
 /// Duplicates a generator whose type is not known. Whatever can be cloned has it.
@@ -135,6 +146,25 @@ impl Kind {
     #[must_use]
     pub fn can_do_without(self, function: Function) -> bool {
         self.0.dispensable.contains(&function)
+    }
+
+    /// A promise as this workload knows it; none where it can't be judged by that. What is linearizable tells,
+    /// of watches, every change.
+    #[must_use]
+    pub fn promised(self, promise: Promise) -> Option<Promise> {
+        match (self == Self::WATCH, promise) {
+            (true, Promise::Linearizable) => Some(Promise::EveryChange),
+            (true, Promise::LinearizableUpdates) => None,
+            (false, Promise::EveryChange | Promise::Latest) => None,
+            (_, promise) => Some(promise),
+        }
+    }
+
+    /// The names of the promises that it can be judged by, the strongest first.
+    #[must_use]
+    pub fn promise_names(self) -> Vec<&'static str> {
+        let known = Promise::ALL.into_iter().filter(|promise| self.promised(*promise).is_some());
+        known.map(Promise::name).collect()
     }
 
     /// Whether the openings and ends of sessions are part of the history.
@@ -277,8 +307,8 @@ impl Workload {
     }
 
     /// What a process is to do next that changes nothing.
-    pub fn next_read(&mut self) -> Op {
-        self.generator.next_read()
+    pub fn next_look(&mut self, process: u64) -> Op {
+        self.generator.next_look(process)
     }
 
     /// Remembers what came of an operation.
@@ -301,7 +331,7 @@ impl Workload {
     /// What a last read says of the member that answered it; none when it says nothing.
     #[must_use]
     pub fn final_state(&self, member: u64, read: &Op, told: &Outcome) -> Option<FinalState> {
-        if told.kind != EventKind::Ok {
+        if told.kind != EventKind::Ok || read.is_watch() {
             return None;
         }
         let (value, list) = match &told.value {
@@ -319,7 +349,7 @@ impl Workload {
     pub fn is_settled(&self, states: &[FinalState]) -> bool {
         let mut first: std::collections::BTreeMap<u64, &FinalState> = std::collections::BTreeMap::new();
         let agree = states.iter().all(|state| first.entry(state.key).or_insert(state).holds_the_same(state));
-        agree && (self.kind.0.is_settled)(states)
+        agree && (self.kind.0.is_settled)(states) && self.generator.is_told(states)
     }
 }
 

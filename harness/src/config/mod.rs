@@ -193,6 +193,7 @@ impl RunOptions {
     pub fn check(&self) -> Result<(), Failure> {
         self.check_system()?;
         self.check_workload()?;
+        self.check_promise()?;
         self.check_containers()?;
         self.check_fail_fast()?;
         self.check_load()?;
@@ -425,13 +426,27 @@ impl RunOptions {
         if !self.workload.has_clients() {
             return Promised::default();
         }
-        match self.promise {
+        let mut promised = match self.promise {
             Some(what) => Promised { what, source: "asked for by --promise".to_owned() },
             None if self.containers.image.is_some() => Promised {
                 what: Promise::LinearizableUpdates,
                 source: "what ZooKeeper promises, of whatever image".to_owned(),
             },
             None => self.system.promises(self.workload),
+        };
+        promised.what = self.workload.promised(promised.what).unwrap_or(promised.what);
+        promised
+    }
+
+    /// What a workload can't be judged by is refused.
+    fn check_promise(&self) -> Result<(), Failure> {
+        match self.promise {
+            Some(what) if self.workload.promised(what).is_none() => Err(Failure::usage(format!(
+                "--promise {what}: of --workload {} a system promises something else; write {}",
+                self.workload.name(),
+                self.workload.promise_names().join(", ")
+            ))),
+            _ => Ok(()),
         }
     }
 

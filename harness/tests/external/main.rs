@@ -4,6 +4,7 @@
 mod begun;
 mod faults;
 mod locks;
+mod watches;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

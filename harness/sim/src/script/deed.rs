@@ -72,7 +72,8 @@ impl fmt::Display for Deed {
             | Body::Dequeue
             | Body::Acknowledge { .. }
             | Body::Enter { .. }
-            | Body::Leave { .. } => write!(f, "{}", op.function()),
+            | Body::Leave { .. }
+            | Body::Watch { .. } => write!(f, "{}", op.function()),
         }
     }
 }

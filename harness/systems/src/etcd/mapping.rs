@@ -116,7 +116,8 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             | Body::Dequeue
             | Body::Acknowledge { .. }
             | Body::Enter { .. }
-            | Body::Leave { .. },
+            | Body::Leave { .. }
+            | Body::Watch { .. },
             _,
         ) => return None,
     })
@@ -269,7 +270,8 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         | Body::Dequeue
         | Body::Acknowledge { .. }
         | Body::Enter { .. }
-        | Body::Leave { .. } => return None,
+        | Body::Leave { .. }
+        | Body::Watch { .. } => return None,
     })
 }
 

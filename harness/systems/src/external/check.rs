@@ -34,6 +34,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The value by which a request is known again, in decimal.
 const VALUE: i64 = 724_105_813;
+/// How long a watch is to wait for news.
+const WAIT_MS: u64 = 200;
 /// What is compared with.
 const OTHER: i64 = 318_640_927;
 
@@ -128,6 +130,9 @@ fn operation(function: Function) -> Option<Op> {
         Function::Cas => (Object::Register, Body::Cas { from: OTHER, to: VALUE, basis: None }),
         Function::Add => (Object::Set, Body::Add { element: VALUE }),
         Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
+        Function::Watch => {
+            (Object::Register, Body::Watch { watcher: 0, from: Some(VALUE), wait_ms: WAIT_MS })
+        }
         Function::Enqueue => (Object::Queue, Body::Enqueue { element: VALUE }),
         Function::Acknowledge => (Object::Queue, Body::Acknowledge { element: VALUE }),
         _ => return None,

@@ -268,17 +268,16 @@ impl Asked {
 }
 
 fn promise((workload, written): (String, WrittenPromise)) -> Result<(String, Promised), String> {
-    if Kind::from_name(&workload).is_none() {
+    let kind = Kind::from_name(&workload).ok_or_else(|| {
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        return Err(format!("promises.{workload}: there is no such workload; write {}", known.join(", ")));
-    }
+        format!("promises.{workload}: there is no such workload; write {}", known.join(", "))
+    })?;
     let (text, source) = match written {
         WrittenPromise::Alone(text) => (text, String::new()),
         WrittenPromise::WithSource { promise, source } => (promise, source),
     };
-    let what = Promise::named(&text).ok_or_else(|| {
-        let known = Promise::ALL.map(Promise::name);
-        format!("promises.{workload} = \"{text}\": write {}", known.join(", "))
+    let what = Promise::named(&text).filter(|what| kind.promised(*what).is_some()).ok_or_else(|| {
+        format!("promises.{workload} = \"{text}\": write {}", kind.promise_names().join(", "))
     })?;
     Ok((workload, Promised { what, source }))
 }

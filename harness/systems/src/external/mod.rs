@@ -34,6 +34,7 @@ mod inflict;
 mod launch;
 mod probe;
 mod process;
+mod watch;
 mod written;
 mod yaml;
 
@@ -173,7 +174,8 @@ impl System for External {
             | Function::Acknowledge
             | Function::Acquire
             | Function::Store
-            | Function::Release => None,
+            | Function::Release
+            | Function::Watch => None,
             Function::Create | Function::Delete => Some("lines have no numbered names".to_owned()),
             Function::Enter | Function::Leave => Some("lines have no barriers".to_owned()),
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {

@@ -63,11 +63,13 @@ pub enum Function {
     Enter,
     /// Wait until all who entered are ready to go.
     Leave,
+    /// Be told how a register changed, from a position on.
+    Watch,
 }
 
 impl Function {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Read,
         Self::Write,
         Self::Cas,
@@ -87,6 +89,7 @@ impl Function {
         Self::Acknowledge,
         Self::Enter,
         Self::Leave,
+        Self::Watch,
     ];
 
     /// Those of a register.
@@ -115,6 +118,7 @@ impl Function {
             Self::Acknowledge => "acknowledge",
             Self::Enter => "enter",
             Self::Leave => "leave",
+            Self::Watch => "watch",
         }
     }
 
@@ -123,7 +127,7 @@ impl Function {
     #[must_use]
     pub fn is_change(self) -> bool {
         match self {
-            Self::Read | Self::Exists | Self::Abandon => false,
+            Self::Read | Self::Exists | Self::Abandon | Self::Watch => false,
             Self::Write
             | Self::Cas
             | Self::Add

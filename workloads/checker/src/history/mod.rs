@@ -22,6 +22,7 @@
 //! | `acquire` | `null` | `[token, since, until]` |
 //! | `store` | `[token, value]` | `[token, value, looked, until, stored]` |
 //! | `release` | the token | the same |
+//! | `watch` | `[from, watcher]`, with `null` from where it begins | `[position, value, version, ...]` |
 //!
 //! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge
 //! sessions record them. Nothing is sent for `abandon`: it says that nothing will be sent any more. Names are
@@ -31,6 +32,9 @@
 //! moments are on the clock of the history, in ns: since when and until when the holder was certain that
 //! nobody else held, when it looked at that before it wrote, and when the store took the write. The version
 //! of a `store` is its place in the order of what the store took.
+//!
+//! A *watcher* is told how a register changed: the values in their order, each with its version, or -1 where
+//! none is told, and the position from which it goes on.
 //!
 //! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one
 //! [`Record`] at a time, and says what each format leaves open and how that is decided here.
@@ -214,6 +218,13 @@ pub enum OpKind {
         /// The round.
         round: i64,
     },
+    /// How the register changed. What was told is in the operation's list.
+    Watch {
+        /// Who is told: each has a number.
+        watcher: i64,
+        /// The position up to which it was told before; none where it begins.
+        from: Option<i64>,
+    },
 }
 
 impl OpKind {
@@ -240,6 +251,7 @@ impl OpKind {
             Self::Acknowledge { .. } => Function::Acknowledge,
             Self::Enter { .. } => Function::Enter,
             Self::Leave { .. } => Function::Leave,
+            Self::Watch { .. } => Function::Watch,
         }
     }
 
@@ -271,7 +283,7 @@ pub struct Op {
     pub key: u64,
     /// What it did.
     pub kind: OpKind,
-    /// The elements that a read of a set or a list returned; of a lock, what its answer told.
+    /// The elements that a read of a set or a list returned; of a lock and of a watch, what the answer told.
     pub list: Option<Arc<[i64]>>,
     /// How it ended.
     pub outcome: Outcome,

@@ -96,5 +96,7 @@ pub fn request(op: &Op) -> Action {
         | Body::Acknowledge { .. }
         | Body::Enter { .. }
         | Body::Leave { .. } => Action::Abandon,
+        // Lines alone have it.
+        Body::Watch { .. } => Action::Abandon,
     }
 }
