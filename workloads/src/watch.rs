@@ -27,7 +27,7 @@ use crate::workload::{Definition, Generator, as_agreed};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "watch",
-    summary: "writes to a few hot keys, and watchers of them: no change is lost, early, doubled or out of order",
+    summary: "writes to hot keys, and watchers of them: no change is lost, early, doubled or out of order",
     object: Object::Register,
     functions: &[Function::Write, Function::Watch],
     dispensable: &[],

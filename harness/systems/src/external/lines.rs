@@ -19,10 +19,12 @@
 //! out and is to be acknowledged, or by null, where there is none.
 //!
 //! What a client answers that holds a lock is in [`super::holder`]; what a watch is asked and answers is in
-//! `watch.rs`.
+//! `lines/watch.rs`.
 //!
 //! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and
 //! of no other. Keys and values are integers below 2^53. A line has 1 MiB at most.
+
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,15 +36,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use workloads::op::{Body, Object};
 use workloads::{Claims, Op, Outcome, Refusal, STALE_TOKEN};
 
-use super::watch;
-
 /// The number of this protocol.
 pub const PROTOCOL: u32 = 1;
 /// The longest line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// What a client can be asked to do.
-const FUNCTIONS: &str = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, store, release, \
-     watch";
+const FUNCTIONS: &str = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, \
+    store, release, watch";
 /// Above this a number is not the same in every language.
 const LARGEST: i64 = 1 << 53;
 
@@ -94,7 +94,7 @@ pub(super) struct Answered {
     version: Option<i64>,
     /// From where a watch goes on.
     #[serde(default)]
-    pub(super) position: Option<i64>,
+    position: Option<i64>,
     /// Until when a holder is certain, on the monotonic clock.
     #[serde(default)]
     pub(super) until_ns: Option<u64>,

@@ -34,7 +34,6 @@ mod inflict;
 mod launch;
 mod probe;
 mod process;
-mod watch;
 mod written;
 mod yaml;
 

@@ -4,8 +4,9 @@
 //! and again what changed since the position that its last answer told, wherever it is then connected. So an
 //! answer that was lost, a connection that broke, and a client that was replaced take nothing from it: it
 //! asks from the same position once more, and what it is told then begins there. What an answer with position
-//! `q` says is: from where was asked, up to `q`, this is all. Two things may be promised ([`Promised`]): every
-//! change; or the latest one, where those between may be left out. What is judged, and why that is sound:
+//! `q` says is: from where was asked, up to `q`, this is all. Two things may be promised ([`Promised`]):
+//! every change; or the latest one, where those between may be left out. What is judged, and why that is
+//! sound:
 //!
 //! - **Invented, early.** A value that nobody wrote, that a write had which certainly had no effect, or that
 //!   was told before its write was invoked. A write whose fate is unknown may have happened, so it may be

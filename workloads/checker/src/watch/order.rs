@@ -6,13 +6,13 @@
 //! order of all of them exactly if no block comes before itself by way of others.
 //!
 //! Real time relates nearly every pair, so it is no list of edges. Of a block two moments count: when the
-//! first of its changes is known to be *over*, and when the last of its writes was *invoked*. `A` comes before
-//! `B` in real time exactly if `A` was over before `B` was invoked. Versions and what was told are edges. If
-//! they have no cycle, each block takes over the earliest moment of those that come behind it, and the latest
-//! one of those before it. From then on a comparison of moments knows the edges, too; and a relation that
-//! compares one moment of each has a cycle only if two blocks come before each other: of a cycle's blocks, the
-//! one that is over first comes before the one that comes before it. (Gibbons and Korach, SIAM Journal on
-//! Computing 1997, judge registers by such zones.) Two such blocks are found by sorting.
+//! first of its changes is known to be *over*, and when the last of its writes was *invoked*. `A` comes
+//! before `B` in real time exactly if `A` was over before `B` was invoked. Versions and what was told are
+//! edges. If they have no cycle, each block takes over the earliest moment of those that come behind it, and
+//! the latest one of those before it. From then on a comparison of moments knows the edges, too; and a
+//! relation that compares one moment of each has a cycle only if two blocks come before each other: of a
+//! cycle's blocks, the one that is over first comes before the one that comes before it. (Gibbons and Korach,
+//! SIAM Journal on Computing 1997, judge registers by such zones.) Two such blocks are found by sorting.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,6 +20,8 @@ use super::told::{Change, Told};
 use super::{Broken, Promised};
 use crate::history::{NEVER, Op, Rank, describe};
 
+/// Values that a sentence names at most.
+const MOST_NAMED: usize = 12;
 /// From how many blocks a short cycle is looked for.
 const MOST_STARTS: usize = 32;
 
@@ -112,7 +114,7 @@ fn twice_before<'a>(zones: &[Zone]) -> Vec<(usize, usize, Why<'a>)> {
         }
         widest = Some(*zone);
     }
-    // Wide ones are apart from each other, so that of each other one the last before it is the only candidate.
+    // Wide ones are apart, so that for each of the others the last one before it is the only candidate.
     for zone in zones.iter().filter(|zone| !is_wide(zone)) {
         let place = wide.partition_point(|wide| wide.over.0 < zone.invoked.0);
         let around = place.checked_sub(1).map(|place| wide[place]);
@@ -241,6 +243,33 @@ fn involved<'a>(told: &Told<'a>, changes: &[usize]) -> Vec<&'a Op> {
     ops
 }
 
+/// A block that must be between two changes of another one: the two that are nearest to it.
+fn left_out<'a>(told: &Told<'a>, around: &Block<'a>, within: &Block<'a>) -> Option<Broken<'a>> {
+    let change = |at: &usize| &told.changes[*at];
+    let is_behind = |at: &usize| change(at).write.call > within.over.0;
+    let last = around.changes.iter().position(is_behind)?;
+    let is_before = |at: &usize| change(at).known < within.invoked.0;
+    let first = around.changes[..last].iter().rposition(is_before)?;
+    let (before, behind) = (change(&around.changes[first]), change(&around.changes[last]));
+    let missing = &told.changes[within.invoked.1];
+    let values: Vec<String> =
+        around.changes[first..=last].iter().map(|at| change(at).value.to_string()).take(MOST_NAMED).collect();
+    let why = format!(
+        "{} was over when {} began, and that was over when {} began; but watchers were told [{}], without {}",
+        known(before),
+        describe(missing.write),
+        describe(behind.write),
+        values.join(" "),
+        missing.value
+    );
+    let mut ops = vec![before.write, before.witness, missing.write, within.over.2, behind.write];
+    ops.sort_unstable_by_key(|op| op.call);
+    // The answer that told what came behind it stands last: that is what can't be.
+    ops.extend(behind.before.map(|(_, by)| by));
+    ops.dedup_by_key(|op| op.index);
+    Some(Broken { kind: "a change was lost", why, ops })
+}
+
 /// Why blocks have no order: each of these is before the next one.
 fn contradiction<'a>(
     told: &Told<'a>,
@@ -248,6 +277,14 @@ fn contradiction<'a>(
     cycle: &[(usize, usize, Why<'a>)],
     promised: Promised,
 ) -> Broken<'a> {
+    if let [(one, other, Why::RealTime), (from, to, Why::RealTime)] = *cycle
+        && (from, to) == (other, one)
+        && let Some(broken) = [(one, other), (other, one)]
+            .into_iter()
+            .find_map(|(around, within)| left_out(told, &blocks[around], &blocks[within]))
+    {
+        return broken;
+    }
     let value = |at: usize| told.changes[at].value;
     let (mut parts, mut changes, mut more) = (Vec::new(), Vec::new(), Vec::new());
     for &(block, next, why) in cycle {

@@ -26,25 +26,13 @@ pub(super) struct Change<'a> {
 }
 
 /// Up to where a watcher was told.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Place<'a> {
     /// Behind this change.
     Behind(usize),
     /// From where it began, by this answer.
-    Begun(Begin<'a>),
+    Begun(&'a Op),
 }
-
-/// The answer that began a watcher, by its rank.
-#[derive(Clone, Copy)]
-struct Begin<'a>(&'a Op);
-
-impl PartialEq for Begin<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.index == other.0.index
-    }
-}
-
-impl Eq for Begin<'_> {}
 
 /// A watcher.
 pub(super) struct Watcher<'a> {
@@ -184,7 +172,7 @@ impl<'a> Told<'a> {
             return Ok(());
         };
         let known = self.watchers.get(&watcher);
-        let begun = Place::Begun(Begin(op));
+        let begun = Place::Begun(op);
         let mut place = from.and_then(|from| known?.at.get(&from).copied()).unwrap_or(begun);
         for event in events.chunks_exact(2) {
             let at = self.see(op, event[0], event[1])?;
@@ -253,7 +241,7 @@ impl<'a> Told<'a> {
     fn is_next(&mut self, watcher: i64, place: Place<'a>, at: usize, op: &'a Op) -> Result<(), Broken<'a>> {
         self.is_not_doubled(watcher, place, at, op)?;
         let before = match place {
-            Place::Begun(Begin(began)) => return self.is_first(watcher, began, at, op),
+            Place::Begun(began) => return self.is_first(watcher, began, at, op),
             Place::Behind(before) => before,
         };
         if let Some((other, by)) = self.changes[before].after.filter(|(other, _)| *other != at) {
@@ -309,9 +297,9 @@ impl<'a> Told<'a> {
     fn forked(&self, before: usize, one: (usize, &'a Op), other: (usize, &'a Op)) -> Broken<'a> {
         let value = |at: usize| self.changes[at].value;
         let why = format!(
-            "{} right behind {}, and {} right behind it was told otherwise: {}; one of the two was left out",
-            value(one.0),
+            "right behind {} watchers were told {} and {}, and both can't be: {}; one of them was left out",
             value(before),
+            value(one.0),
             value(other.0),
             both(one.1, other.1)
         );
@@ -322,7 +310,7 @@ impl<'a> Told<'a> {
     fn joined(&self, at: usize, one: (usize, &'a Op), other: (usize, &'a Op)) -> Broken<'a> {
         let value = |at: usize| self.changes[at].value;
         let why = format!(
-            "{} was told right behind {}, and right behind {} as well: {}; something was left out",
+            "right before {} watchers were told {} and {}, and both can't be: {}; something was left out",
             value(at),
             value(one.0),
             value(other.0),

@@ -17,7 +17,7 @@ use runs::clock::whole_milliseconds;
 use workloads::Op;
 use workloads::op::Body;
 
-use super::lines::{Answered, integer};
+use super::{Answered, integer};
 
 /// The error of a watch whose position can't be resumed from.
 pub(super) const GONE: &str = "gone";
@@ -73,7 +73,7 @@ mod tests {
     use workloads::op::Object;
     use workloads::{Outcome, Refusal};
 
-    use super::super::lines;
+    use super::super as lines;
     use super::*;
 
     const WATCH: Op = Op::new(Object::Register, 3, Body::Watch { watcher: 2, from: Some(40), wait_ms: 900 });
