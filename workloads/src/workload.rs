@@ -148,8 +148,8 @@ impl Kind {
         self.0.dispensable.contains(&function)
     }
 
-    /// A promise as this workload knows it; none where it can't be judged by that. What is linearizable tells,
-    /// of watches, every change.
+    /// A promise as this workload knows it; none where it can't be judged by that. Of watches what is
+    /// linearizable tells every change.
     #[must_use]
     pub fn promised(self, promise: Promise) -> Option<Promise> {
         match (self == Self::WATCH, promise) {
