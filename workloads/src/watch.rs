@@ -141,7 +141,7 @@ impl Watches {
         match (outcome.kind, &outcome.value) {
             (EventKind::Ok, Value::List(told)) => {
                 watcher.from = told.first().copied();
-                watcher.told = told.iter().skip(1).step_by(2).last().copied().or(watcher.told);
+                watcher.told = told.iter().skip(1).step_by(2).next_back().copied().or(watcher.told);
             }
             _ if outcome.refusal == Some(Refusal::Missing) => {
                 (watcher.number, watcher.from, watcher.told) = (next, None, None);
