@@ -136,13 +136,13 @@ impl World {
         let from = from.map_or(end, |from| usize::try_from(from).expect("small"));
         let end = if self.chance.percent(30) { from + self.chance.below(end - from + 1) } else { end };
         let mut events = Vec::new();
-        for at in from..end {
+        for (at, value) in log.iter().enumerate().take(end).skip(from) {
             let is_last = at + 1 == end;
             if self.terms.promised == Promised::Latest && !is_last && self.chance.percent(50) {
                 continue;
             }
             let version = if self.terms.versions { i64::try_from(at).expect("small") } else { -1 };
-            events.extend([log[at], version]);
+            events.extend([*value, version]);
         }
         [i64::try_from(end).expect("small")].into_iter().chain(events).collect()
     }
