@@ -73,4 +73,5 @@ workloads! {
     queue = QUEUE,
     barrier = BARRIER,
     txn = TXN,
+    watch = WATCH,
 }

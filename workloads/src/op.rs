@@ -146,6 +146,15 @@ pub enum Body {
         /// What, in this order.
         micros: Arc<[Micro]>,
     },
+    /// Be told how the register changed.
+    Watch {
+        /// Who: each watcher has a number.
+        watcher: i64,
+        /// The position up to which it was told before; none where it begins.
+        from: Option<i64>,
+        /// How long it waits for news.
+        wait_ms: u64,
+    },
 }
 
 /// An operation that a process is to do now.
@@ -215,6 +224,7 @@ impl Op {
             Body::Enter { .. } => Function::Enter,
             Body::Leave { .. } => Function::Leave,
             Body::Txn { .. } => Function::Txn,
+            Body::Watch { .. } => Function::Watch,
         }
     }
 
@@ -236,6 +246,7 @@ impl Op {
             Body::Release { token } => Value::One(token),
             Body::Enter { round } | Body::Leave { round } => Value::One(round),
             Body::Txn { ref micros } => Value::Txn(Arc::clone(micros)),
+            Body::Watch { watcher, from, .. } => Value::Pair(from, watcher),
             Body::MakePlace
             | Body::Read
             | Body::Open
@@ -260,8 +271,14 @@ impl Op {
     pub fn is_change(&self) -> bool {
         match &self.body {
             Body::Txn { micros } => micros.iter().any(Micro::is_append),
-            body => !matches!(body, Body::Read | Body::Exists { .. } | Body::Abandon),
+            body => !matches!(body, Body::Read | Body::Exists { .. } | Body::Abandon | Body::Watch { .. }),
         }
+    }
+
+    /// Whether its answer tells what changed, and not what is there.
+    #[must_use]
+    pub const fn is_watch(&self) -> bool {
+        matches!(self.body, Body::Watch { .. })
     }
 
     /// How it ends whose answer never came: a look has no effect, so a lost one is simply over; a change may

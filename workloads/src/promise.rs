@@ -35,13 +35,17 @@ pub enum Promise {
     ReadCommitted,
     /// Writes of transactions do not cross.
     ReadUncommitted,
+    /// Whoever watches is told every change, once and in order.
+    EveryChange,
+    /// Whoever watches is told what changed last, in the end, and never goes back. Changes may be left out.
+    Latest,
     /// Nothing: what was acknowledged may be lost.
     Nothing,
 }
 
 impl Promise {
     /// All of them, the strongest first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Linearizable,
         Self::LinearizableUpdates,
         Self::StrictSerializable,
@@ -50,6 +54,8 @@ impl Promise {
         Self::SnapshotIsolation,
         Self::ReadCommitted,
         Self::ReadUncommitted,
+        Self::EveryChange,
+        Self::Latest,
         Self::Nothing,
     ];
 
@@ -65,6 +71,8 @@ impl Promise {
             Self::SnapshotIsolation => "snapshot-isolation",
             Self::ReadCommitted => "read-committed",
             Self::ReadUncommitted => "read-uncommitted",
+            Self::EveryChange => "every-change",
+            Self::Latest => "latest",
             Self::Nothing => "nothing",
         }
     }
@@ -89,6 +97,10 @@ impl Promise {
             }
             Self::ReadCommitted => "a transaction reads only what was committed",
             Self::ReadUncommitted => "writes of transactions do not cross",
+            Self::EveryChange => "whoever watches is told every change, once and in order",
+            Self::Latest => {
+                "whoever watches is told what changed last, and never goes back; changes may be left out"
+            }
             Self::Nothing => "what was acknowledged may be lost: that is measured, and is no violation",
         }
     }
@@ -109,7 +121,11 @@ impl Promise {
             Self::SnapshotIsolation => Some(Condition::SnapshotIsolation),
             Self::ReadCommitted => Some(Condition::ReadCommitted),
             Self::ReadUncommitted => Some(Condition::ReadUncommitted),
-            Self::Linearizable | Self::LinearizableUpdates | Self::Nothing => None,
+            Self::Linearizable
+            | Self::LinearizableUpdates
+            | Self::EveryChange
+            | Self::Latest
+            | Self::Nothing => None,
         }
     }
 

@@ -29,6 +29,11 @@ pub trait Generator: Duplicate + fmt::Debug + Send {
     /// What a process is to do next that changes nothing.
     fn next_read(&mut self) -> Op;
 
+    /// The same, where it matters who the process is.
+    fn next_look(&mut self, _process: u64) -> Op {
+        self.next_read()
+    }
+
     /// Remembers what came of an operation.
     fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome);
 
@@ -41,6 +46,11 @@ pub trait Generator: Duplicate + fmt::Debug + Send {
 
     /// What is read, on each member, after everything has healed.
     fn final_reads(&self) -> Vec<Op>;
+
+    /// Whether clients were told all that is to be told of what the members hold at the end.
+    fn is_told(&self, _: &[FinalState]) -> bool {
+        true
+    }
 }
 
 /// Duplicates a generator whose type is not known. Whatever can be cloned has it.
@@ -152,13 +162,21 @@ impl Kind {
     }
 
     /// A promise as this workload knows it; none where it can't be judged by that. What is linearizable is,
-    /// of transactions, strictly serializable.
+    /// of transactions, strictly serializable; of watches it tells every change.
     #[must_use]
     pub fn promised(self, promise: Promise) -> Option<Promise> {
+        if self == Self::WATCH {
+            return match promise {
+                Promise::Linearizable => Some(Promise::EveryChange),
+                Promise::EveryChange | Promise::Latest | Promise::Nothing => Some(promise),
+                _ => None,
+            };
+        }
         match (self.0.object == Object::Lists, promise) {
             (true, Promise::Linearizable) => Some(Promise::StrictSerializable),
             (true, Promise::LinearizableUpdates) => None,
             (false, promise) if promise.isolation().is_some() => None,
+            (_, Promise::EveryChange | Promise::Latest) => None,
             (_, promise) => Some(promise),
         }
     }
@@ -310,8 +328,8 @@ impl Workload {
     }
 
     /// What a process is to do next that changes nothing.
-    pub fn next_read(&mut self) -> Op {
-        self.generator.next_read()
+    pub fn next_look(&mut self, process: u64) -> Op {
+        self.generator.next_look(process)
     }
 
     /// Remembers what came of an operation.
@@ -344,7 +362,7 @@ impl Workload {
     /// What a last read says of the member that answered it; none when it says nothing.
     #[must_use]
     pub fn final_state(&self, member: u64, read: &Op, told: &Outcome) -> Option<FinalState> {
-        if told.kind != EventKind::Ok {
+        if told.kind != EventKind::Ok || read.is_watch() {
             return None;
         }
         let (value, list) = match &told.value {
@@ -366,7 +384,7 @@ impl Workload {
     pub fn is_settled(&self, states: &[FinalState]) -> bool {
         let mut first: std::collections::BTreeMap<u64, &FinalState> = std::collections::BTreeMap::new();
         let agree = states.iter().all(|state| first.entry(state.key).or_insert(state).holds_the_same(state));
-        agree && (self.kind.0.is_settled)(states)
+        agree && (self.kind.0.is_settled)(states) && self.generator.is_told(states)
     }
 }
 

@@ -76,7 +76,7 @@ impl Readers {
     pub async fn connect(shared: &Shared, members: &[MemberId]) -> Self {
         let (process, reads) = {
             let rules = shared.load.rules();
-            (rules.next_process(), rules.workload().final_reads().len())
+            (rules.next_process(), rules.workload().final_reads().iter().filter(|op| !op.is_watch()).count())
         };
         let mut clients = Vec::new();
         for member in members.iter().filter(|_| reads > 0) {

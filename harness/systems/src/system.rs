@@ -120,8 +120,7 @@ pub trait System: fmt::Debug + Send + Sync {
 
     /// Why its client can't do this, if it can't.
     fn lacks(&self, function: Function) -> Option<String> {
-        let _ = function;
-        None
+        (function == Function::Watch).then(|| "its client does not watch".to_owned())
     }
 
     /// What those applications run that hold something by its word in this way; none where there are none.

@@ -5,6 +5,7 @@ mod begun;
 mod faults;
 mod locks;
 mod transactions;
+mod watches;
 
 use std::fs;
 use std::io::{BufRead, BufReader};

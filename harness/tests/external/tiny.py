@@ -7,6 +7,9 @@ transaction.
 
 A line is a request: `read K`, `write K V`, `cas K FROM TO`, `add K V`, `members K`, `take K`, `txn JSON`, `ping`,
 `role`.
+`watch K POSITION MS` waits so long for what was written behind a position of the key's log, and tells it with
+the next position. With --loses each 20th write is left out there, with --repeats it is told twice, with --turns
+it is told before the one that it follows, and with --trims the log has its newest 12 writes.
 A lock is a lease: `acquire K MS` gives a token, or `busy`; `renew K TOKEN MS` and `release K TOKEN` are for its
 holder; `holders K` lists the token of whoever holds.
 Members dial each other and send `ping` all the while, so that cuts between them have something to hold.
@@ -47,6 +50,35 @@ def cas(values, key, wanted, value):
         return "mismatch"
     values[key] = value
     return "ok"
+
+
+def write(values, key, value):
+    values[key] = value
+    values.setdefault("log" + key, []).append(value)
+    return "ok"
+
+
+def watch(key, position, ms):
+    deadline = time.monotonic() + ms / 1000
+    while True:
+        log = on_values(lambda values: values.get("log" + key, []))
+        start = len(log) if position == "None" else int(position)
+        if len(log) > start or position == "None" or time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
+    if "--trims" in sys.argv and start < len(log) - 12:
+        return "gone"
+    told = []
+    for at in range(start, len(log)):
+        is_wrong = at % 20 == 19
+        if is_wrong and "--loses" in sys.argv:
+            continue
+        told.append(log[at])
+        if is_wrong and "--repeats" in sys.argv:
+            told.append(log[at])
+        if is_wrong and "--turns" in sys.argv and at > start:
+            told[-2:] = told[:-3:-1]
+    return json.dumps([len(log), told])
 
 
 def take(values, key):
@@ -105,7 +137,9 @@ def reply(words):
     if what == "read":
         return str(on_values(lambda values: values.get(key)))
     if what == "write":
-        return on_values(lambda values: values.update({key: int(words[2])}) or "ok")
+        return on_values(lambda values: write(values, key, int(words[2])))
+    if what == "watch":
+        return watch(key, words[2], int(words[3]))
     if what == "cas":
         return on_values(lambda values: cas(values, key, int(words[2]), int(words[3])))
     if what == "add" and forgets and int(words[2]) % 10 == 0:

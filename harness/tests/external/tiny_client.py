@@ -38,6 +38,11 @@ def ask(member, seconds, words):
         return {"type": "ok", "value": json.loads(answer)}
     if words[0] in ("read", "take"):
         return {"type": "ok", "value": None if answer == "None" else int(answer)}
+    if words[0] == "watch" and answer == "gone":
+        return {"type": "fail", "error": "gone"}
+    if words[0] == "watch":
+        position, values = json.loads(answer)
+        return {"type": "ok", "value": values, "position": position}
     if words[0] in ("members", "txn"):
         return {"type": "ok", "value": json.loads(answer)}
     if answer == "mismatch":
@@ -53,6 +58,8 @@ def words_of(request):
         return ["add", key, value]
     if f == "dequeue":
         return ["take", key]
+    if f == "watch":
+        return ["watch", key, value, request["wait_ms"]]
     if f == "cas":
         return ["cas", key, *value]
     if f == "txn":
@@ -112,7 +119,8 @@ def on_lock(request):
 if conduct == "mute":
     time.sleep(1000)
 threading.Thread(target=renew, daemon=True).start()
-functions = ["read", "write", "cas", "add", "enqueue", "dequeue", "acquire", "store", "release", "txn"]
+functions = ["read", "write", "cas", "add", "enqueue", "dequeue", "acquire", "store", "release", "txn",
+             "watch"]
 print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
 for number, line in enumerate(sys.stdin):
     request = json.loads(line)

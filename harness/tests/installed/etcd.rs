@@ -86,6 +86,45 @@ fn etcd_by_files_and_a_client_of_lines_holds_in_containers() {
     by_the_files(image.0, &["--system", "./compose.yaml"]);
 }
 
+/// A run of watchers by the files of `harness init etcd`, with something else in the client's text.
+fn watched(wrong: Option<(&str, &str)>, more: &[&str]) -> (Output, serde_json::Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let harness = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).output().expect("the harness starts")
+    };
+    assert_eq!(harness(&["init", "etcd"]).status.code(), Some(0));
+    if let Some((right, wrong)) = wrong {
+        let client = folder.path().join("etcd_client.py");
+        let written = std::fs::read_to_string(&client).expect("a client");
+        assert!(written.contains(right), "{right}");
+        std::fs::write(&client, written.replace(right, wrong)).expect("written");
+    }
+    let usual = ["run", "--system", "./etcd.toml", "--nodes", "3", "--workload", "watch", "--rate", "150"];
+    let output = harness(&[&usual[..], &["--keys", "2", "--seed", "7"], more].concat());
+    let results = json(folder.path(), "results.json");
+    (output, check(&results, "watch").clone())
+}
+
+#[test]
+fn watchers_of_etcd_are_told_every_change_though_its_leader_is_broken_and_a_client_that_skips_is_found() {
+    if which("etcd").is_none() {
+        eprintln!("skipped: etcd is not installed");
+        return;
+    }
+    let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let faults = ["--nemesis", "kill-leader,pause-leader", "--interval", "8s", "--time-limit", "20s"];
+    let (output, watch) = watched(None, &faults);
+    // A machine too busy to show anything is no violation; what was shown must hold.
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", text(&output));
+    assert_eq!(watch["verdict"], "valid", "{}", text(&output));
+    assert!(watch["evidence"]["resumed"].as_u64().is_some_and(|resumed| resumed > 10), "{watch}");
+    let late = ("str(revision + 1)", "str(revision + 2)");
+    let (output, watch) = watched(Some(late), &["--time-limit", "6s"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    assert_eq!(watch["evidence"]["kind"], "a change was lost", "{watch}");
+}
+
 /// Two of its leases held at once is what the literature says of its lock, and the token is what helps.
 #[test]
 fn a_lock_of_etcd_is_held_by_two_once_its_holder_was_stopped_and_one_minds_its_clock() {

@@ -6,7 +6,7 @@
 //! the page draws that one's counterexample first. Nothing is judged here: where the operations do not have
 //! the shape of a known story, the check's own sentence is used.
 
-use checker::history::{Datum, Outcome};
+use checker::history::{Datum, Function, Outcome};
 use checker::txn::Condition as Isolation;
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
 use serde_json::Value;
@@ -182,7 +182,9 @@ pub fn contradicted(found: &Counterexample) -> Option<(&OpView, &OpView)> {
         (None, [first, second]) if first.complete_ns.is_some_and(|at| at <= second.invoke_ns) => second,
         (None, _) => return None,
     };
-    if bad.changes || bad.outcome != Outcome::Ok {
+    // A watch tells what changed, and not what is there.
+    let is_watch = bad.f == Function::Watch.as_str();
+    if bad.changes || is_watch || bad.outcome != Outcome::Ok {
         return None;
     }
     let known = |op: &&OpView| {

@@ -100,7 +100,7 @@ fn column(op: &Op) -> Option<Column> {
         return None;
     }
     match op.kind.function() {
-        Function::Read | Function::Exists => Some(Column::Reads),
+        Function::Read | Function::Exists | Function::Watch => Some(Column::Reads),
         Function::Cas | Function::Append | Function::Dequeue => Some(Column::Cas),
         Function::Write
         | Function::Add

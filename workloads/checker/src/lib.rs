@@ -17,6 +17,7 @@
 //! - [`set`], [`append`], [`sequential`], [`ephemeral`]: the checks over histories of unique elements, of
 //!   growing lists, of numbered names and of nodes that end with their session.
 //! - [`stream`]: linearizability of registers while their history is read or made.
+//! - [`watch`]: what watchers were told of the changes of registers.
 //! - [`txn`]: transactions on lists that grow, and the anomalies that Elle names.
 //! - [`chance`]: repeatable chance for whoever makes histories.
 //! - [`catalogue`]: models and conditions by name, and one way to ask.
@@ -51,5 +52,6 @@ pub mod stream;
 pub mod txn;
 pub mod verdict;
 pub mod versions;
+pub mod watch;
 
 pub use budget::{Budget, Interrupt};

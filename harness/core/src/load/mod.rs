@@ -199,7 +199,7 @@ impl Load {
 
     fn operation(&mut self, client: ClientId, at: RunNs) -> Due {
         let Client { process, only_reads, .. } = self.clients[client];
-        let op = if only_reads { self.workload.next_read() } else { self.workload.next_op(process) };
+        let op = if only_reads { self.workload.next_look(process) } else { self.workload.next_op(process) };
         Due { at, process, op }
     }
 

@@ -73,7 +73,8 @@ impl fmt::Display for Deed {
             | Body::Acknowledge { .. }
             | Body::Enter { .. }
             | Body::Leave { .. }
-            | Body::Txn { .. } => write!(f, "{}", op.function()),
+            | Body::Txn { .. }
+            | Body::Watch { .. } => write!(f, "{}", op.function()),
         }
     }
 }

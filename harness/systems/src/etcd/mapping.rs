@@ -118,7 +118,8 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             | Body::Acknowledge { .. }
             | Body::Enter { .. }
             | Body::Leave { .. }
-            | Body::Txn { .. },
+            | Body::Txn { .. }
+            | Body::Watch { .. },
             _,
         ) => return None,
     })
@@ -272,7 +273,8 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         | Body::Acknowledge { .. }
         | Body::Enter { .. }
         | Body::Leave { .. }
-        | Body::Txn { .. } => return None,
+        | Body::Txn { .. }
+        | Body::Watch { .. } => return None,
     })
 }
 

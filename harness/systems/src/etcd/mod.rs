@@ -83,6 +83,9 @@ impl System for Etcd {
                  etcd` does transactions"
                     .to_owned(),
             ),
+            Function::Watch => Some(
+                "this client of etcd does not watch; `harness init etcd` writes one that does".to_owned(),
+            ),
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {
                 Some("this client of etcd has no sessions".to_owned())
             }

@@ -45,6 +45,8 @@ const NOWHERE: &str = "127.0.0.1:1";
 const FAREWELL: Duration = Duration::from_secs(5);
 /// The value by which a request is known again, in decimal.
 const VALUE: i64 = 724_105_813;
+/// How long a watch is to wait for news.
+const WAIT_MS: u64 = 200;
 /// What is compared with.
 const OTHER: i64 = 318_640_927;
 
@@ -150,6 +152,9 @@ fn operation(function: Function) -> Option<Op> {
         Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
         // Without a read before it, so that it is in the first request.
         Function::Txn => return Some(Op::txn([Micro::append(1, VALUE)])),
+        Function::Watch => {
+            (Object::Register, Body::Watch { watcher: 0, from: Some(VALUE), wait_ms: WAIT_MS })
+        }
         Function::Enqueue => (Object::Queue, Body::Enqueue { element: VALUE }),
         Function::Acknowledge => (Object::Queue, Body::Acknowledge { element: VALUE }),
         Function::Acquire => (Object::Lock, Body::Acquire),

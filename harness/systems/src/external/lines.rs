@@ -19,10 +19,12 @@
 //! out and is to be acknowledged, or by null, where there is none.
 //!
 //! A transaction is answered by the micro-operations that were asked for, with what was read. What a client
-//! answers that holds a lock is in [`super::holder`].
+//! answers that holds a lock is in [`super::holder`]; what a watch is asked and answers is in `lines/watch.rs`.
 //!
 //! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and
 //! of no other. Keys and values are integers below 2^53. A line has 1 MiB at most.
+
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +45,7 @@ pub const PROTOCOL: u32 = 1;
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 /// What a client can be asked to do.
 const FUNCTIONS: &str = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, \
-                         store, release, txn";
+                         store, release, txn, watch";
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -73,6 +75,9 @@ pub struct Asked<'a> {
     pub member: &'a str,
     /// How long the answer is waited for.
     pub timeout_ms: u64,
+    /// How long a watch waits for news.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
 }
 
 /// An answer.
@@ -88,6 +93,9 @@ pub(super) struct Answered {
     error: Option<String>,
     #[serde(default)]
     version: Option<i64>,
+    /// From where a watch goes on.
+    #[serde(default)]
+    position: Option<i64>,
     /// Until when a holder is certain, on the monotonic clock.
     #[serde(default)]
     pub(super) until_ns: Option<u64>,
@@ -140,9 +148,10 @@ pub fn asked(op: &Op, id: u64, member: &str, patience: Duration) -> Vec<u8> {
         f: op.function(),
         of: kind(op.object),
         key: op.key,
-        value: op.value(),
+        value: watch::asked(op).unwrap_or_else(|| op.value()),
         member,
         timeout_ms: whole_milliseconds(patience),
+        wait_ms: watch::wait_ms(op, patience),
     };
     // A struct of numbers and words always becomes JSON.
     let mut line = serde_json::to_vec(&asked).unwrap_or_default();
@@ -181,7 +190,10 @@ pub fn outcome(op: &Op, id: u64, functions: &[Function], line: &[u8]) -> Result<
     if answered.kind != EventKind::Ok {
         return Ok(without_effect(op, &answered));
     }
-    let told = told(op, functions, &answered.value)?;
+    let told = match op.body {
+        Body::Watch { .. } => Some(watch::told(&answered)?),
+        _ => told(op, functions, &answered.value)?,
+    };
     let claims = Claims { version: answered.version, ..Claims::default() };
     Ok(match told {
         Some(value) => Outcome { claims, ..Outcome::told(value, None) },
@@ -212,6 +224,7 @@ fn failed(op: &Op, error: &str) -> Outcome {
     let (refusal, error) = match (error, &op.body) {
         ("mismatch", Body::Cas { .. } | Body::Append { .. }) => (Refusal::Other, BAD_VERSION.to_owned()),
         ("exists", _) => (Refusal::Exists, "exists".to_owned()),
+        (watch::GONE, Body::Watch { .. }) => (Refusal::Missing, watch::GONE.to_owned()),
         // The store's word alone.
         (BAD_VERSION | STALE_TOKEN, _) => (Refusal::Other, "refused".to_owned()),
         (NOT_SENT, _) => return Outcome::not_sent(op, "the client can't reach the member"),

@@ -207,7 +207,8 @@ impl System for External {
             | Function::Acquire
             | Function::Store
             | Function::Release
-            | Function::Txn => None,
+            | Function::Txn
+            | Function::Watch => None,
             Function::Create | Function::Delete => Some("lines have no numbered names".to_owned()),
             Function::Enter | Function::Leave => Some("lines have no barriers".to_owned()),
             Function::Exists | Function::Open | Function::Close | Function::Abandon => {

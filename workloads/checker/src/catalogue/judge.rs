@@ -19,7 +19,7 @@ use crate::model::znode::witness::{Finding, Promise, claimed};
 use crate::model::znode::{self, Tree};
 use crate::model::{Call, Model, pair};
 use crate::verdict::{CheckResult, Judged, PartOrder, Verdict};
-use crate::{linearizable, order, search, txn};
+use crate::{linearizable, order, search, txn, watch};
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -77,6 +77,13 @@ pub fn judge(records: Records<'_>, question: &Question) -> Result<Judged, Refusa
         ModelName::Counter => object(&Counter, records, question),
         ModelName::MultiRegister => of_several_registers(records, question),
         ModelName::Znode => of_znodes(records, question),
+        ModelName::Watch => match condition {
+            Condition::Notified(promised) => {
+                let history = registers(&mut only(model, records))?;
+                Ok(Judged { result: watch::check(&history, promised, None), witness: Vec::new() })
+            }
+            _ => Err(Refusal::NoSuchCondition { model, condition }),
+        },
         ModelName::ListAppend => match condition {
             Condition::Transactions(isolation) => Ok(txn::check(records, isolation, &question.budget)?),
             _ => Err(Refusal::NoSuchCondition { model, condition }),
@@ -98,7 +105,9 @@ pub fn confirm(
         Condition::Linearizable => RealTime::All,
         Condition::OrderedSequential => RealTime::Updates,
         Condition::Sequential => RealTime::None,
-        Condition::Session | Condition::Transactions(_) => return Err(Unconfirmed::Condition),
+        Condition::Session | Condition::Transactions(_) | Condition::Notified(_) => {
+            return Err(Unconfirmed::Condition);
+        }
     };
     match model {
         ModelName::CasRegister | ModelName::Register => {
@@ -116,7 +125,7 @@ pub fn confirm(
             let tree = tree.parted(&calls);
             confirm_orders(&tree, &calls, session, witness, real_time)
         }
-        ModelName::ListAppend => Err(Unconfirmed::Condition),
+        ModelName::ListAppend | ModelName::Watch => Err(Unconfirmed::Condition),
     }
 }
 
@@ -136,7 +145,7 @@ fn ordered(condition: Condition) -> Option<order::Condition> {
         Condition::OrderedSequential => Some(order::Condition::OrderedSequential),
         Condition::Sequential => Some(order::Condition::Sequential),
         Condition::Session => Some(order::Condition::SessionGuarantees),
-        Condition::Linearizable | Condition::Transactions(_) => None,
+        Condition::Linearizable | Condition::Transactions(_) | Condition::Notified(_) => None,
     }
 }
 
@@ -230,7 +239,9 @@ fn of_znodes(records: Records<'_>, question: &Question) -> Result<Judged, Refusa
     let promise = match question.condition {
         Condition::Linearizable => Some(Promise::Linearizable),
         Condition::OrderedSequential => Some(Promise::OrderedSequential),
-        Condition::Sequential | Condition::Session | Condition::Transactions(_) => None,
+        Condition::Sequential | Condition::Session | Condition::Transactions(_) | Condition::Notified(_) => {
+            None
+        }
     };
     let claim = promise.map(|promise| claimed(&tree, &calls, promise));
     if let Some(Finding::Confirmed(order)) = claim {

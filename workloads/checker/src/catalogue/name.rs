@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::order;
 use crate::txn::Condition as Isolation;
+use crate::watch::Promised;
 
 /// A model by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,6 +30,8 @@ pub enum ModelName {
     ListAppend,
     /// Registers that are read and written together.
     MultiRegister,
+    /// Registers, and watchers that are told how they change.
+    Watch,
 }
 
 /// A condition by name.
@@ -44,11 +47,13 @@ pub enum Condition {
     Session,
     /// Of transactions.
     Transactions(Isolation),
+    /// Of watchers.
+    Notified(Promised),
 }
 
 impl ModelName {
     /// All of them. Where several fit a history's functions, the first is guessed.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::CasRegister,
         Self::Register,
         Self::Kv,
@@ -59,6 +64,7 @@ impl ModelName {
         Self::Znode,
         Self::ListAppend,
         Self::MultiRegister,
+        Self::Watch,
     ];
 
     /// The name on a command line.
@@ -75,6 +81,7 @@ impl ModelName {
             Self::MultiRegister => "multi-register",
             Self::Znode => "znode",
             Self::ListAppend => "list-append",
+            Self::Watch => "watch",
         }
     }
 
@@ -91,6 +98,7 @@ impl ModelName {
             Self::MultiRegister => "several registers, read and written together by transactions",
             Self::Queue => "a queue, first in, first out, empty at first",
             Self::Znode => "ZooKeeper's tree, with what each Stat shows",
+            Self::Watch => "a register for each key, and watchers that are told how it changes",
             Self::ListAppend => "transactions of appends to lists and reads of them, as Elle takes them",
         }
     }
@@ -112,19 +120,21 @@ impl ModelName {
                 "leave",
             ],
             Self::ListAppend => &["txn"],
+            Self::Watch => &["write", "watch", "read"],
         }
     }
 
     /// The conditions that can be decided for it; the first is meant where none is named.
     #[must_use]
     pub const fn conditions(self) -> &'static [Condition] {
-        use Condition::{Linearizable, OrderedSequential, Sequential, Session, Transactions};
+        use Condition::{Linearizable, Notified, OrderedSequential, Sequential, Session, Transactions};
         match self {
             Self::CasRegister | Self::Register => &[Linearizable, OrderedSequential, Sequential, Session],
             Self::Kv | Self::Mutex | Self::Set | Self::Queue | Self::Counter | Self::MultiRegister => {
                 &[Linearizable, OrderedSequential, Sequential]
             }
             Self::Znode => &[OrderedSequential, Linearizable, Sequential],
+            Self::Watch => &[Notified(Promised::EveryChange), Notified(Promised::Latest)],
             Self::ListAppend => &[
                 Transactions(Isolation::StrictSerializable),
                 Transactions(Isolation::StrongSessionSerializable),
@@ -174,7 +184,7 @@ impl fmt::Display for ModelName {
 
 impl Condition {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Linearizable,
         Self::OrderedSequential,
         Self::Sequential,
@@ -185,6 +195,8 @@ impl Condition {
         Self::Transactions(Isolation::SnapshotIsolation),
         Self::Transactions(Isolation::ReadCommitted),
         Self::Transactions(Isolation::ReadUncommitted),
+        Self::Notified(Promised::EveryChange),
+        Self::Notified(Promised::Latest),
     ];
 
     /// The name on a command line.
@@ -196,6 +208,7 @@ impl Condition {
             Self::Sequential => order::Condition::Sequential.as_str(),
             Self::Session => order::Condition::SessionGuarantees.as_str(),
             Self::Transactions(isolation) => isolation.as_str(),
+            Self::Notified(promised) => promised.as_str(),
         }
     }
 
@@ -212,6 +225,8 @@ impl Condition {
             }
             Self::Sequential => "one order explains every answer and agrees with each session",
             Self::Session => "each session reads its own writes, and never goes back",
+            Self::Notified(Promised::EveryChange) => "watchers are told every change, once and in order",
+            Self::Notified(Promised::Latest) => "watchers are told the latest change, and never go back",
             Self::Transactions(isolation) => match isolation {
                 Isolation::StrictSerializable => "one order of whole transactions, in real time",
                 Isolation::StrongSessionSerializable => {
@@ -230,7 +245,7 @@ impl Condition {
     pub const fn has_witness(self) -> bool {
         match self {
             Self::Linearizable | Self::OrderedSequential | Self::Sequential => true,
-            Self::Session | Self::Transactions(_) => false,
+            Self::Session | Self::Transactions(_) | Self::Notified(_) => false,
         }
     }
 
@@ -284,6 +299,7 @@ mod tests {
         assert_eq!(ModelName::guess(["read", "add"]), Some(ModelName::Set));
         assert_eq!(ModelName::guess(["append", "get"]), Some(ModelName::Kv));
         assert_eq!(ModelName::guess(["children", "get"]), Some(ModelName::Znode));
+        assert_eq!(ModelName::guess(["write", "watch"]), Some(ModelName::Watch));
         assert_eq!(ModelName::guess(["read", "frobnicate"]), None);
         assert_eq!(ModelName::guess([]), None);
     }

@@ -75,8 +75,25 @@ fn describe_other(op: &Op) -> String {
             format!("{} round {round} of barrier {key}", verb("left", "tried to leave"))
         }
         OpKind::Txn { .. } => format!("{}: {}", verb("did in one transaction", "tried"), micros(op)),
+        OpKind::Watch { watcher, from } => watched(op, watcher, from),
         OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
     }
+}
+
+/// A watch in words.
+fn watched(op: &Op, watcher: i64, from: Option<i64>) -> String {
+    let since = from.map_or_else(|| "anew".to_owned(), |from| format!("from position {from}"));
+    match values_told(op) {
+        None => format!("as watcher {watcher} asked in vain for changes of key {}, {since}", op.key),
+        Some(values) => {
+            format!("as watcher {watcher} was told {} of key {}, {since}", elements(&values), op.key)
+        }
+    }
+}
+
+/// The values that a watch told, in their order; none where it has no answer.
+fn values_told(op: &Op) -> Option<Vec<i64>> {
+    Some(op.list.as_deref()?.get(1..)?.iter().step_by(2).copied().collect())
 }
 
 /// Elements that a sentence names at most.
@@ -140,7 +157,9 @@ pub(crate) fn value_of(op: &Op) -> Datum {
         OpKind::Exists { name, .. } => int(name),
         OpKind::Open { timeout_ms } => timeout_ms.map_or(Datum::Nil, int),
         OpKind::Make | OpKind::Close | OpKind::Abandon => Datum::Nil,
-        OpKind::Acquire { .. } | OpKind::Store { .. } | OpKind::Dequeue { .. } if op.list.is_some() => {
+        OpKind::Acquire { .. } | OpKind::Store { .. } | OpKind::Dequeue { .. } | OpKind::Watch { .. }
+            if op.list.is_some() =>
+        {
             Datum::List(op.list.iter().flat_map(|list| list.iter().copied().map(int)).collect())
         }
         OpKind::Enter { round } | OpKind::Leave { round } => int(round),
@@ -151,6 +170,7 @@ pub(crate) fn value_of(op: &Op) -> Datum {
         OpKind::Acquire { .. } => Datum::Nil,
         OpKind::Store { token, value } => pair(int(token), value),
         OpKind::Release { token } => int(token),
+        OpKind::Watch { watcher, from } => pair(from.map_or(Datum::Nil, int), watcher),
     }
 }
 
@@ -194,6 +214,10 @@ pub(crate) fn call(op: &Op) -> String {
         OpKind::Store { token, value } => format!("store k{key} = {value} by token {token}"),
         OpKind::Release { token } => format!("release k{key} of token {token}"),
         OpKind::Txn { .. } => micros(op),
+        OpKind::Watch { watcher, .. } => match values_told(op) {
+            Some(values) => format!("watch k{key} by {watcher} → {}", elements(&values)),
+            None => format!("watch k{key} by {watcher}"),
+        },
     }
 }
 

@@ -65,11 +65,13 @@ pub enum Function {
     Leave,
     /// Append to lists and read lists, all of it at once.
     Txn,
+    /// Be told how a register changed, from a position on.
+    Watch,
 }
 
 impl Function {
     /// All of them, in the order of reports.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Read,
         Self::Write,
         Self::Cas,
@@ -90,6 +92,7 @@ impl Function {
         Self::Enter,
         Self::Leave,
         Self::Txn,
+        Self::Watch,
     ];
 
     /// Those of a register.
@@ -119,6 +122,7 @@ impl Function {
             Self::Enter => "enter",
             Self::Leave => "leave",
             Self::Txn => "txn",
+            Self::Watch => "watch",
         }
     }
 
@@ -127,7 +131,7 @@ impl Function {
     #[must_use]
     pub fn is_change(self) -> bool {
         match self {
-            Self::Read | Self::Exists | Self::Abandon => false,
+            Self::Read | Self::Exists | Self::Abandon | Self::Watch => false,
             Self::Write
             | Self::Cas
             | Self::Add

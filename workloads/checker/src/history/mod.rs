@@ -23,6 +23,7 @@
 //! | `store` | `[token, value]` | `[token, value, looked, until, stored]` |
 //! | `release` | the token | the same |
 //! | `txn` | micro-operations, as `["append",5,1]` and `["r",5,null]` | the same, with what was read |
+//! | `watch` | `[from, watcher]`, with `null` from where it begins | `[position, value, version, ...]` |
 //!
 //! A transaction's key is that of its first micro-operation.
 //!
@@ -34,6 +35,9 @@
 //! moments are on the clock of the history, in ns: since when and until when the holder was certain that
 //! nobody else held, when it looked at that before it wrote, and when the store took the write. The version
 //! of a `store` is its place in the order of what the store took.
+//!
+//! A *watcher* is told how a register changed: the values in their order, each with its version, or -1 where
+//! none is told, and the position from which it goes on.
 //!
 //! Histories from elsewhere come in other formats and with other operations: [`records()`] reads them one
 //! [`Record`] at a time, and says what each format leaves open and how that is decided here.
@@ -224,6 +228,13 @@ pub enum OpKind {
         /// Whether one of them is an append.
         changes: bool,
     },
+    /// How the register changed. What was told is in the operation's list.
+    Watch {
+        /// Who is told: each has a number.
+        watcher: i64,
+        /// The position up to which it was told before; none where it begins.
+        from: Option<i64>,
+    },
 }
 
 impl OpKind {
@@ -251,6 +262,7 @@ impl OpKind {
             Self::Enter { .. } => Function::Enter,
             Self::Leave { .. } => Function::Leave,
             Self::Txn { .. } => Function::Txn,
+            Self::Watch { .. } => Function::Watch,
         }
     }
 
@@ -282,7 +294,7 @@ pub struct Op {
     pub key: u64,
     /// What it did.
     pub kind: OpKind,
-    /// The elements that a read of a set or a list returned; of a lock, what its answer told.
+    /// The elements that a read of a set or a list returned; of a lock and of a watch, what the answer told.
     pub list: Option<Arc<[i64]>>,
     /// The micro-operations of a transaction: with what was read, once it is known.
     pub micros: Option<Arc<[Micro]>>,

@@ -142,6 +142,7 @@ fn asked_kind(f: Function, value: &Value) -> Result<OpKind, PairError> {
         (Function::Enter, &Value::One(round)) => OpKind::Enter { round },
         (Function::Leave, &Value::One(round)) => OpKind::Leave { round },
         (Function::Txn, Value::Txn(micros)) => OpKind::Txn { changes: micros.iter().any(Micro::is_append) },
+        (Function::Watch, &Value::Pair(from, watcher)) => OpKind::Watch { watcher, from },
         (f, _) => return Err(PairError::Shape(f)),
     })
 }
@@ -189,6 +190,7 @@ fn completed_kind(asked: OpKind, told: &Value) -> Result<OpKind, PairError> {
         (OpKind::Dequeue { .. }, Value::List(told)) if matches!(told.len(), HANDED_OUT | CLAIM) => {
             Ok(OpKind::Dequeue { value: told.first().copied() })
         }
+        (OpKind::Watch { .. }, Value::List(told)) if told.len() % EVENT == 1 => Ok(asked),
         (asked, _) => Err(PairError::Shape(asked.function())),
     }
 }
@@ -212,11 +214,18 @@ const CLAIM: usize = 4;
 /// Numbers in the answer of a guarded write: token, value, looked, until, stored.
 const STORED: usize = 5;
 
-/// The elements that a read returned, or what a lock's answer told.
+/// Numbers for a change in the answer of a watch, behind the position: value, version.
+const EVENT: usize = 2;
+
+/// The elements that a read returned, or what the answer of a lock or a watch told.
 fn list_of(kind: OpKind, told: &Value) -> Option<Arc<[i64]>> {
     let lists = matches!(
         kind,
-        OpKind::Read { .. } | OpKind::Acquire { .. } | OpKind::Store { .. } | OpKind::Dequeue { .. }
+        OpKind::Read { .. }
+            | OpKind::Acquire { .. }
+            | OpKind::Store { .. }
+            | OpKind::Dequeue { .. }
+            | OpKind::Watch { .. }
     );
     if lists { told.list() } else { None }
 }

@@ -9,6 +9,7 @@ import base64
 import http.client
 import json
 import os
+import select
 import socket
 import sys
 import threading
@@ -29,6 +30,10 @@ class Refused(Exception):
 
 class Unknown(Exception):
     """The server does not know either."""
+
+
+class Gone(Exception):
+    """What a watch asks for is compacted."""
 
 
 def b64(text):
@@ -216,6 +221,96 @@ def on_lock(connections, seconds, request):
     return {"type": "ok", "value": [int(kv["create_revision"]) for kv in answer.get("kvs", [])]}
 
 
+class Watch:
+    """A stream of the changes of one key, behind a revision. It stays open from one request to the next, for as
+    long as these go on from where it is."""
+
+    def __init__(self, member, seconds, key, revision):
+        self.revision, self.heard, self.is_created = revision, b"", False
+        host, port = member.rsplit(":", 1)
+        try:
+            self.socket = socket.create_connection((host, int(port)), seconds)
+        except OSError as error:
+            raise NotSent from error
+        body = json.dumps({"create_request": {"key": b64(key), "start_revision": str(revision + 1)}}).encode()
+        # To a client of HTTP/1.0 the gateway writes a line of JSON for each message, and no chunks.
+        head = f"POST /v3/watch HTTP/1.0\r\nHost: {member}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self.socket.sendall(head.encode() + body)
+        self.until = b"\r\n\r\n"
+
+    def lines(self, seconds):
+        """What came within so long. The end of the stream is an error."""
+        if not select.select([self.socket], [], [], max(0.0, seconds))[0]:
+            return []
+        part = self.socket.recv(1 << 16)
+        if not part:
+            raise OSError("the stream ended")
+        self.heard += part
+        if self.until != b"\n":
+            head, found, rest = self.heard.partition(self.until)
+            if not found:
+                return []
+            if b" 200 " not in head.split(b"\r\n")[0]:
+                raise OSError(repr(head))
+            self.heard, self.until = rest, b"\n"
+        *lines, self.heard = self.heard.split(b"\n")
+        return [json.loads(line) for line in lines if line.strip()]
+
+    def changes(self, deadline, patience):
+        """Waits for changes until the deadline, and tells all that is there. That nothing changed is told only
+        where the member has said that it watches: until then nothing is known."""
+        changes = []
+        while not changes:
+            now = time.monotonic()
+            if now >= deadline and (self.is_created or now >= patience):
+                break
+            for line in self.lines((deadline if self.is_created else patience) - now):
+                if "error" in line:
+                    raise OSError(str(line["error"]))
+                result = line["result"]
+                if result.get("canceled"):
+                    raise Gone if int(result.get("compact_revision", 0)) > 0 else OSError(str(result))
+                self.is_created = self.is_created or result.get("created", False)
+                for event in result.get("events", []):
+                    changes.append([int(plain(event["kv"])), int(event["kv"]["version"])])
+                    # Not the revision in the header: what changed up to there may be on its way.
+                    self.revision = int(event["kv"]["mod_revision"])
+        if not self.is_created:
+            raise Unknown("the member has not said that it watches")
+        return changes
+
+    def close(self):
+        self.socket.close()
+
+
+def watch(connections, seconds, request):
+    """Changes of a key behind a revision: etcd keeps them until they are compacted, so that any member can go
+    on from there."""
+    member, key, revision = request["member"], f"{request['of']}{request['key']}", request["value"]
+    began = time.monotonic()
+    if revision is None:
+        # It begins with what comes after this revision.
+        answer = connections[member].ask(seconds, "kv/range", {"key": b64(key)})
+        return {"type": "ok", "value": [], "position": int(answer["header"]["revision"])}
+    stream = connections.pop((member, key), None)
+    try:
+        if stream is not None and stream.revision != revision:
+            stream.close()
+            stream = None
+        stream = stream or Watch(member, seconds, key, revision)
+        changes = stream.changes(began + request["wait_ms"] / 1000, began + seconds * 0.9)
+    except Gone:
+        stream.close()
+        return {"type": "fail", "error": "gone"}
+    except (Unknown, OSError, ValueError, KeyError) as error:
+        # Whatever was on its way comes again: the next request asks from the same revision.
+        if stream is not None:
+            stream.close()
+        return {"type": "info", "error": repr(error)}
+    connections[member, key] = stream
+    return {"type": "ok", "value": changes, "position": stream.revision}
+
+
 def perform(connection, seconds, request):
     f, of, value = request["f"], request["of"], request["value"]
     if f == "txn":
@@ -248,6 +343,8 @@ def answer(connections, request):
     try:
         if member not in connections:
             connections[member] = Connection(member, seconds)
+        if request["f"] == "watch":
+            return watch(connections, seconds, request)
         if request.get("of") == "lock":
             return on_lock(connections, seconds, request)
         return perform(connections[member], seconds, request)
@@ -269,7 +366,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append", "txn", "acquire", "store", "release"]
+    functions = ["read", "write", "cas", "add", "append", "txn", "acquire", "store", "release", "watch"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

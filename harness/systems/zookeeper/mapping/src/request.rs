@@ -97,6 +97,7 @@ pub fn request(op: &Op) -> Action {
         | Body::Acknowledge { .. }
         | Body::Enter { .. }
         | Body::Leave { .. }
-        | Body::Txn { .. } => Action::Abandon,
+        | Body::Txn { .. }
+        | Body::Watch { .. } => Action::Abandon,
     }
 }
