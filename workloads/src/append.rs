@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 use crate::params::Params;
 use crate::rotation::{Fill, Rotation};
 use crate::shown::{Seen, Shown};
-use crate::workload::{Definition, Generator, as_agreed};
+use crate::workload::{Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "append",
@@ -32,6 +32,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[|case| append::check(case.history, case.beside.reads()), version_order],
     durability: Some(|case| durable_elements(case, appended)),
 };

@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::case::Case;
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
-use crate::workload::{Applications, Definition, Generator, as_agreed};
+use crate::workload::{Applications, Definition, Generator, as_agreed, of_operations};
 
 /// How many must have come before anybody is in.
 pub const PARTIES: usize = 3;
@@ -40,6 +40,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: Some(Applications::Barrier),
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[together],
     durability: None,
 };

@@ -8,7 +8,7 @@
 
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
-use crate::workload::{Definition, Generator, as_agreed};
+use crate::workload::{Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "command",
@@ -23,6 +23,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[],
     durability: None,
 };

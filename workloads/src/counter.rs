@@ -27,7 +27,7 @@ use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
 use crate::params::Params;
 use crate::shown::{Seen, Shown};
-use crate::workload::{Definition, Generator, as_agreed};
+use crate::workload::{Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "counter",
@@ -42,6 +42,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: true,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[|case| check::check(case.history, case.beside.reads()), registers, version_order],
     durability: Some(durable_registers),
 };

@@ -17,7 +17,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::case::Case;
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
-use crate::workload::{Definition, Generator};
+use crate::workload::{Definition, Generator, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "ephemeral",
@@ -32,6 +32,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: all_gone,
+    judged_by: of_operations,
     promises: &[lives_as_its_session],
     durability: None,
 };

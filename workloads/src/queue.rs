@@ -38,7 +38,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
-use crate::workload::{Applications, Definition, Generator, as_agreed};
+use crate::workload::{Applications, Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "queue",
@@ -53,6 +53,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: Some(Applications::Queue),
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[check::queue, check::exclusion],
     durability: Some(check::durable),
 };

@@ -18,7 +18,7 @@ use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
 use crate::params::RegisterParams;
 use crate::shown::{Seen, Shown};
-use crate::workload::{Definition, Generator, as_agreed};
+use crate::workload::{Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "register",
@@ -33,6 +33,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: true,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[registers, version_order],
     durability: Some(durable_registers),
 };

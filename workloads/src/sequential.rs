@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::case::{Case, durable_elements};
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
-use crate::workload::{Definition, Generator, as_agreed};
+use crate::workload::{Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "sequential",
@@ -30,6 +30,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[|case| sequential::check(case.history)],
     durability: Some(durable),
 };

@@ -13,7 +13,7 @@ use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
 use crate::params::Params;
 use crate::rotation::{Fill, Rotation};
-use crate::workload::{Definition, Generator, as_agreed};
+use crate::workload::{Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "set",
@@ -28,6 +28,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_operations,
     promises: &[|case| set::check(case.history, case.beside.reads())],
     durability: Some(|case| durable_elements(case, added)),
 };

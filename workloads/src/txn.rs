@@ -38,6 +38,7 @@ use crate::case::{Case, durable_transactions};
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
 use crate::params::Params;
+use crate::promise::Promise;
 use crate::workload::{Definition, Generator, as_agreed};
 
 pub(crate) const WORKLOAD: Definition = Definition {
@@ -53,9 +54,19 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_transactions,
     promises: &[isolation],
     durability: Some(durable_transactions),
 };
+
+/// A promise as one of transactions.
+fn of_transactions(promise: Promise) -> Option<Promise> {
+    match promise {
+        Promise::Linearizable => Some(Promise::StrictSerializable),
+        Promise::Nothing => Some(promise),
+        promise => promise.isolation().map(|_| promise),
+    }
+}
 
 /// Micro-operations of a transaction at most.
 const MOST: usize = 4;

@@ -38,9 +38,19 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: as_agreed,
+    judged_by: of_watches,
     promises: &[told],
     durability: Some(durable_registers),
 };
+
+/// A promise as one of watches.
+fn of_watches(promise: Promise) -> Option<Promise> {
+    match promise {
+        Promise::Linearizable => Some(Promise::EveryChange),
+        Promise::EveryChange | Promise::Latest | Promise::Nothing => Some(promise),
+        _ => None,
+    }
+}
 
 /// Watchers of one register.
 const WATCHERS: u64 = 4;

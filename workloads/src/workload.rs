@@ -65,6 +65,14 @@ impl<G: Generator + Clone + 'static> Duplicate for G {
     }
 }
 
+/// A promise as one of single operations.
+pub(crate) fn of_operations(promise: Promise) -> Option<Promise> {
+    match promise {
+        Promise::Linearizable | Promise::LinearizableUpdates | Promise::Nothing => Some(promise),
+        _ => None,
+    }
+}
+
 /// A workload, as its file defines it.
 pub(crate) struct Definition {
     /// The name on the command line and in every file.
@@ -93,6 +101,8 @@ pub(crate) struct Definition {
     pub(crate) is_settled: fn(&[FinalState]) -> bool,
     /// The checks of what its history shows by itself. The first one is its own.
     pub(crate) promises: &'static [Check],
+    /// A promise as this workload knows it; none where it can't be judged by that.
+    pub(crate) judged_by: fn(Promise) -> Option<Promise>,
     /// The check that what was acknowledged is on every member at the end.
     pub(crate) durability: Option<Check>,
 }
@@ -165,20 +175,7 @@ impl Kind {
     /// of transactions, strictly serializable; of watches it tells every change.
     #[must_use]
     pub fn promised(self, promise: Promise) -> Option<Promise> {
-        if self == Self::WATCH {
-            return match promise {
-                Promise::Linearizable => Some(Promise::EveryChange),
-                Promise::EveryChange | Promise::Latest | Promise::Nothing => Some(promise),
-                _ => None,
-            };
-        }
-        match (self.0.object == Object::Lists, promise) {
-            (true, Promise::Linearizable) => Some(Promise::StrictSerializable),
-            (true, Promise::LinearizableUpdates) => None,
-            (false, promise) if promise.isolation().is_some() => None,
-            (_, Promise::EveryChange | Promise::Latest) => None,
-            (_, promise) => Some(promise),
-        }
+        (self.0.judged_by)(promise)
     }
 
     /// The names of the promises that it can be judged by, the strongest first.

@@ -66,7 +66,7 @@ fn what_watches_can_t_be_judged_by_is_refused_and_nothing_measures() {
     let system = folder.system("--repeats", "sound", "");
     for (arguments, advice) in [
         (["--workload", "watch", "--promise", "linearizable-updates"], "write linearizable, every-change"),
-        (["--workload", "register", "--promise", "latest"], "of --workload register"),
+        (["--workload", "register", "--promise", "latest"], "the workload register"),
     ] {
         let output = folder.run(&system, &arguments);
         ended(&output, 254);

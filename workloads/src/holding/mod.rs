@@ -24,7 +24,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
-use crate::workload::{Definition, Generator};
+use crate::workload::{Definition, Generator, of_operations};
 
 /// What clients do.
 pub(crate) const FUNCTIONS: [Function; 3] = [Function::Acquire, Function::Store, Function::Release];
@@ -43,6 +43,7 @@ pub(crate) const COMMON: Definition = Definition {
     goes_along: false,
     applications: None,
     is_settled: all_gone,
+    judged_by: of_operations,
     promises: &[check::tokens, check::exclusion, check::guarded_store, check::left_behind],
     durability: None,
 };

@@ -8,7 +8,7 @@
 //! What a client must not do is a *fault*: nothing that it says in a run can be believed. What it could do
 //! better is *advice*.
 //!
-//! A client that holds locks meets the bench's store as well ([`guarded`]).
+//! A client that holds locks meets the bench's store as well (`check/guarded.rs`).
 
 mod guarded;
 

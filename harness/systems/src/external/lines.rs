@@ -19,7 +19,8 @@
 //! out and is to be acknowledged, or by null, where there is none.
 //!
 //! A transaction is answered by the micro-operations that were asked for, with what was read. What a client
-//! answers that holds a lock is in [`super::holder`]; what a watch is asked and answers is in `lines/watch.rs`.
+//! answers that holds a lock is in [`super::holder`]; what a watch is asked and answers is in
+//! `lines/watch.rs`.
 //!
 //! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and
 //! of no other. Keys and values are integers below 2^53. A line has 1 MiB at most.
