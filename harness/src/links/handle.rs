@@ -24,8 +24,8 @@ use crate::cluster::spawner::Spawner;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a probe may take once the control arrived.
 const PROBE_PATIENCE: Duration = Duration::from_millis(100);
-/// How long the process may take to go.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long the process may take to go: it drops each connection first, on a machine that may be busy.
+const FAREWELL: Duration = Duration::from_secs(10);
 /// Lines on their way to the process.
 const MAX_LINES: usize = 256;
 

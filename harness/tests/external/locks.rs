@@ -1,19 +1,36 @@
 //! Locks by lines: a client that is stopped while it holds, and one that says what is no answer.
 
+use std::process::Output;
+
 use super::{Folder, ended, text};
 
 /// From onset to onset: a holder is stopped for longer than its lease.
 const USUAL: [&str; 6] = ["--workload", "lock", "--keys", "2", "--interval", "12s"];
 
-/// One fault of this nemesis, and how the run must end. Systems of other names share nothing.
-fn run(folder: &Folder, name: &str, nemesis: &str, promise: &str, status: i32) -> String {
+/// An acquire whose answer was lost holds for as long as its lease, and nobody sees it: then the holder that
+/// was stopped is alone in what is on record when it goes on. That takes a machine that is very busy.
+const ATTEMPTS: usize = 4;
+
+/// One fault of this nemesis. Systems of other names share nothing.
+fn run(folder: &Folder, (name, store): (&str, &str), nemesis: &str, promise: &str) -> (Output, String) {
     let system = folder.system("", name, "");
-    let more = ["--promise", promise, "--nemesis", nemesis, "--time-limit", "16s", "--store", name];
+    let more = ["--promise", promise, "--nemesis", nemesis, "--time-limit", "16s", "--store", store];
     let output = folder.run(&system, &[&USUAL[..], &more].concat());
-    ended(&output, status);
     let told = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("1 of 1 verified"), "{told}");
-    told
+    (output, told)
+}
+
+/// What the first run tells that ends with this status and has these words.
+fn until(folder: &Folder, (name, nemesis): (&str, &str), promise: &str, status: i32, words: &str) -> String {
+    for attempt in 0..ATTEMPTS {
+        let (output, told) = run(folder, (name, &format!("{name}{attempt}")), nemesis, promise);
+        if output.status.code() == Some(status) && told.contains(words) {
+            return told;
+        }
+        ended(&output, 0);
+    }
+    panic!("no holder of {ATTEMPTS} that {nemesis} hit was seen beside another one");
 }
 
 #[test]
@@ -21,19 +38,22 @@ fn a_holder_that_is_hit_goes_on_and_is_told_apart_from_one_that_is_gone() {
     let folder = Folder::new();
     // Side by side: they wait most of the time.
     std::thread::scope(|scope| {
-        let accused = scope.spawn(|| run(&folder, "accused", "pause-holder", "linearizable", 1));
-        let cut = scope.spawn(|| run(&folder, "cut", "cut-holder", "linearizable", 1));
-        let measured = scope.spawn(|| run(&folder, "measured", "pause-holder", "nothing", 0));
+        let accused = ["pause-holder", "cut-holder"].map(|nemesis| {
+            let folder = &folder;
+            scope.spawn(move || until(folder, (nemesis, nemesis), "linearizable", 1, "held lock"))
+        });
+        let unkept = "not promised, and not kept";
+        let measured = scope.spawn(|| until(&folder, ("measured", "pause-holder"), "nothing", 0, unkept));
         // Whoever is dead acts no more: its lease ends, and another one holds.
-        run(&folder, "killed", "kill-holder", "linearizable", 0);
-        for accused in [accused, cut] {
+        let (killed, _) = run(&folder, ("killed", "killed"), "kill-holder", "linearizable");
+        ended(&killed, 0);
+        for accused in accused {
             let told = accused.join().expect("accused");
-            assert!(told.contains("held lock") && told.contains("at once: one by token"), "{told}");
+            assert!(told.contains("at once: one by token"), "{told}");
             // The store minds the token all the same, and so what it guards was never written by two.
             assert!(!told.contains("the store took a stale write"), "{told}");
         }
-        let told = measured.join().expect("measured");
-        assert!(told.contains("not promised, and not kept"), "{told}");
+        measured.join().expect("measured");
     });
 }
 

@@ -15,6 +15,11 @@ if [ ! -e "$DATA/sentinel.conf" ]; then
     echo "appendonly yes"
     echo 'save ""'
     echo "repl-diskless-sync-delay 0"
+    # So many replicas must have been heard of within a second, or the primary refuses to write.
+    if [ -n "${MIN_REPLICAS:-}" ]; then
+      echo "min-replicas-to-write $MIN_REPLICAS"
+      echo "min-replicas-max-lag 1"
+    fi
     # Where others must dial it, when that is not where it listens.
     if [ -n "${REDIS_DIALLED:-}" ]; then
       echo "replica-announce-ip $FIRST_HOST"

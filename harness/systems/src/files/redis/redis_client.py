@@ -6,11 +6,16 @@ What matters is the word that ends each operation:
   info  nobody knows. When in doubt, this one: a wrong fail accuses Redis of what the client did.
 """
 import json
+import os
 import socket
 import sys
 
 # Compare and set by value, in one step on the server.
 CAS = "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('SET', KEYS[1], ARGV[2]) return 1"
+
+
+# How many replicas must have a write before it is called done.
+WAIT = int(os.environ.get("WAIT", "0"))
 
 
 class NotSent(Exception):
@@ -19,6 +24,10 @@ class NotSent(Exception):
 
 class Refused(Exception):
     """The server said no."""
+
+
+class Unknown(Exception):
+    """It is done, and may be undone: too few replicas have it."""
 
 
 class Connection:
@@ -79,6 +88,20 @@ def perform(connection, seconds, request):
     f, key, value = request["f"], request["key"], request["value"]
     if f == "read":
         return {"type": "ok", "value": read(connection, seconds, request["of"], key)}
+    done = change(connection, seconds, f, key, value)
+    if WAIT and done["type"] == "ok":
+        try:
+            # Half of the time that is there: the answer must come in time as well.
+            replicas = connection.ask(seconds, "WAIT", WAIT, int(seconds * 500))
+        except Refused as error:
+            # A primary that is a replica by now. Not a fail: it has done what it was asked before.
+            raise Unknown(str(error)) from error
+        if replicas < WAIT:
+            raise Unknown(f"{replicas} replicas have it")
+    return done
+
+
+def change(connection, seconds, f, key, value):
     if f == "write":
         connection.ask(seconds, "SET", key, value)
     elif f == "cas":
@@ -108,6 +131,8 @@ def answer(connections, request):
         return {"type": "fail", "error": "not-sent"}
     except Refused as error:
         return {"type": "fail", "error": str(error)}
+    except Unknown as error:
+        return {"type": "info", "error": str(error)}
     except (OSError, EOFError) as error:
         # The request may have arrived. And a connection with an answer on its way is of no more use: the next
         # request would be given that answer.
