@@ -16,6 +16,7 @@ Members dial each other and send `ping` all the while, so that cuts between them
 """
 import fcntl
 import json
+import os
 import socket
 import socketserver
 import sys
@@ -34,14 +35,20 @@ def on_values(change):
     if apart:
         with lock:
             return change(own)
-    with open(path, "a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        values = json.loads(file.read() or "{}")
+    with open(path + ".lock", "w", encoding="ascii") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        before = "{}"
+        if os.path.exists(path):
+            with open(path, encoding="ascii") as file:
+                before = file.read()
+        values = json.loads(before)
         answer = change(values)
-        file.seek(0)
-        file.truncate()
-        file.write(json.dumps(values))
+        after = json.dumps(values)
+        if after != before:
+            # Whoever is killed here leaves what was there before, or all of what is new.
+            with open(path + ".new", "w", encoding="ascii") as file:
+                file.write(after)
+            os.replace(path + ".new", path)
         return answer
 
 

@@ -21,6 +21,7 @@ use bollard::models::ExecConfig;
 use futures_util::{Stream, StreamExt};
 use harness_systems::{Alongside, Async, Hold, Remote};
 use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use super::engine::{Cause, Engine, EngineError};
@@ -30,6 +31,9 @@ use super::within::{self, Shells};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How long ending one may take.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
+/// Commands that the engine begins or ends at a time. Each takes it some 70 ms of a processor, and agents and
+/// proofs need it as well while a fault silences many clients at once.
+const AT_A_TIME: usize = 2;
 /// Bytes of an output that wait to be read.
 const MOST_WAITING: usize = 1 << 16;
 /// No process id is longer.
@@ -46,13 +50,15 @@ pub(super) struct Home {
     engine: Engine,
     container: String,
     has_a_shell: bool,
+    turns: Arc<Semaphore>,
 }
 
 impl Home {
     /// The container of that id, which runs.
     pub(super) async fn find(engine: &Engine, container: String) -> Self {
         let shell = within::has_a_shell(engine, &container, &Shells::default()).await;
-        Self { engine: engine.clone(), has_a_shell: shell.unwrap_or(false), container }
+        let turns = Arc::new(Semaphore::new(AT_A_TIME));
+        Self { engine: engine.clone(), has_a_shell: shell.unwrap_or(false), container, turns }
     }
 }
 
@@ -73,8 +79,11 @@ impl Alongside for Home {
         let words = if self.has_a_shell { [&shell[..], &words].concat() } else { words };
         let (engine, container, says_its_id) =
             (self.engine.clone(), self.container.clone(), self.has_a_shell);
+        let turns = Arc::clone(&self.turns);
         Box::pin(async move {
+            let turn = turns.acquire().await;
             let started = begin(&engine, &container, words, environment).await;
+            drop(turn);
             let (input, mut output) = started.map_err(|error| as_io(&error))?;
             let mut spoken = Spoken { log, rest: Vec::new() };
             let id = match says_its_id {
@@ -84,7 +93,8 @@ impl Alongside for Home {
             let (near, far) = tokio::io::duplex(MOST_WAITING);
             let ended = Arc::new(AtomicBool::new(false));
             let listening = engine.spawn(spoken.listen(output, far, Arc::clone(&ended)));
-            let hold = Command { engine, container, id, ended, listening: listening.abort_handle() };
+            let listening = listening.abort_handle();
+            let hold = Command { engine, container, id, ended, listening, turns: Arc::clone(&turns) };
             Ok(Remote { input, output: Box::pin(near), hold: Box::new(hold) })
         })
     }
@@ -189,6 +199,7 @@ struct Command {
     id: Option<String>,
     ended: Arc<AtomicBool>,
     listening: AbortHandle,
+    turns: Arc<Semaphore>,
 }
 
 impl Hold for Command {
@@ -203,7 +214,9 @@ impl Drop for Command {
         self.listening.abort();
         let Some(id) = self.id.take().filter(|_| self.lives()) else { return };
         let (engine, container) = (self.engine.clone(), self.container.clone());
+        let turns = Arc::clone(&self.turns);
         self.engine.spawn(async move {
+            let _turn = turns.acquire().await;
             let words = ["/bin/sh", "-c", KILL, "sh", &id].map(str::to_owned).to_vec();
             // A container that is gone has taken it along.
             let _ = engine
