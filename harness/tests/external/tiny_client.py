@@ -100,7 +100,7 @@ def on_lock(request):
                 held[key] = answer["value"]
             if answer.get("error") != "busy" or time.monotonic() > deadline:
                 return answer
-            time.sleep(0.01)
+            time.sleep(0.03)
     if f == "store":
         # Without a look at anything: a client as many are written.
         host, port = os.environ["HARNESS_STORE"].rsplit(":", 1)
