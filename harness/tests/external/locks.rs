@@ -6,8 +6,8 @@ use super::{Folder, ended, text};
 const USUAL: [&str; 6] = ["--workload", "lock", "--keys", "2", "--interval", "12s"];
 
 /// An acquire whose answer was lost holds for as long as its lease, and nobody sees it. Where a machine is so
-/// busy that this happens often, nobody is known to hold when a fault comes, or the holder that was stopped is
-/// alone in what is on record when it goes on.
+/// busy that this happens often, nobody is known to hold when a fault comes, or the holder that was stopped
+/// is alone in what is on record when it goes on.
 const ATTEMPTS: usize = 5;
 
 /// What the first run with one fault of this nemesis tells that ends with this status and has these words.
