@@ -365,6 +365,29 @@ mod tests {
     }
 
     #[test]
+    fn a_store_that_answers_looks_alone_was_not_tested() {
+        let rng = ChaCha8Rng::seed_from_u64(5);
+        let mut workload = Workload::new(Kind::TXN, Params::of_keys(3), rng).expect("sound");
+        let mut events = Vec::new();
+        for at in 0..200 {
+            let op = workload.next_op(0);
+            let Body::Txn { micros } = &op.body else { panic!("a transaction") };
+            let told = match op.is_change() {
+                true => Outcome::without_result(EventKind::Fail, &op, "read-only".to_owned()),
+                false => Outcome::told(done(&mut Lists::new(), micros), None),
+            };
+            events.extend([op.event(0, at * 2), told.event(&op, 0, at * 2 + 1)]);
+        }
+        let history = History::from_events(events).expect("well formed");
+        let requirements = Requirements { functions: vec![Function::Txn], ..Requirements::default() };
+        let beside = Beside { requirements, ..Beside::default() };
+        let results = judge(Kind::TXN, &history, &beside, &Budget::default());
+        let load = results.iter().find(|result| result.name == "load").expect("judged");
+        assert_eq!(load.verdict, Verdict::Unknown, "{}", load.summary);
+        assert!(load.summary.contains("successful txn"), "{}", load.summary);
+    }
+
+    #[test]
     fn a_promise_that_is_none_of_transactions_is_none_here_and_the_other_way_round() {
         assert_eq!(Kind::TXN.promised(Promise::Linearizable), Some(Promise::StrictSerializable));
         assert_eq!(Kind::TXN.promised(Promise::LinearizableUpdates), None);

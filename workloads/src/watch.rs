@@ -145,8 +145,8 @@ impl Watches {
     }
 
     fn answered(&mut self, number: i64, outcome: &Outcome) {
-        let next = self.watchers.iter().map(|watcher| watcher.number + 1).max().unwrap_or_default();
-        let Some(watcher) = self.watchers.iter_mut().find(|watcher| watcher.number == number) else { return };
+        let Some(at) = self.watchers.iter().position(|watcher| watcher.number == number) else { return };
+        let watcher = &mut self.watchers[at];
         watcher.is_asked = false;
         match (outcome.kind, &outcome.value) {
             (EventKind::Ok, Value::List(told)) => {
@@ -154,7 +154,9 @@ impl Watches {
                 watcher.told = told.iter().skip(1).step_by(2).next_back().copied().or(watcher.told);
             }
             _ if outcome.refusal == Some(Refusal::Missing) => {
-                (watcher.number, watcher.from, watcher.told) = (next, None, None);
+                (watcher.from, watcher.told) = (None, None);
+                let last = self.watchers.iter().map(|watcher| watcher.number).max().unwrap_or_default();
+                self.watchers[at].number = last + 1;
             }
             _ => {}
         }

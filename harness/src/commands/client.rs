@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use harness_systems::Beginning;
 use harness_systems::external::check::{Finding, Weight, converse};
-use harness_systems::external::{External, file};
+use harness_systems::external::file;
 use harness_systems::files;
 use harness_systems::program::Program;
 
@@ -57,8 +57,11 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
 fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
     match (&args.system, args.command.is_empty()) {
         (Some(path), true) => {
-            let described = match files::named(path) {
-                Some(files) => External::of_files(files, false).map(|system| system.description().clone()),
+            let described = match files::named(path).and_then(|files| Some((files, files.described(false)?)))
+            {
+                Some((files, (name, _))) => {
+                    files.unpacked().and_then(|folder| file::read(&folder.join(name)))
+                }
                 None => file::read(Path::new(path)),
             };
             let none = || Failure::usage(format!("{path} names no client to be tried"));

@@ -58,9 +58,7 @@ impl LoadClient {
             if *stop.borrow() {
                 return;
             }
-            if self.is_on_trial() {
-                queue.rules().works_on(self.client);
-            }
+            self.minds_a_fault(&queue);
             let step = if !self.own.is_connected() {
                 if std::mem::take(&mut self.has_slot) {
                     queue.rules().lost(self.client, clock.now());
@@ -106,18 +104,16 @@ impl LoadClient {
 
     /// Takes what is due. A fault may have hit its application while it waited for that.
     fn take(&self, queue: &Queue, turn: SemaphorePermit<'_>) -> Step {
-        if self.is_on_trial() {
-            queue.rules().works_on(self.client);
-        }
+        self.minds_a_fault(queue);
         queue.take(turn, self.client, self.shared.clock.now())
     }
 
-    /// Whether its application is hit by a fault, or was and did nothing since.
-    fn is_on_trial(&self) -> bool {
-        let applications = self.shared.applications.as_ref();
-        applications
-            .zip(self.own.session())
-            .is_some_and(|(applications, number)| applications.is_on_trial(number))
+    /// Whose application is hit by a fault, or was and did nothing since, gives nothing up before it did.
+    fn minds_a_fault(&self, queue: &Queue) {
+        let own = self.shared.applications.as_ref().zip(self.own.session());
+        if own.is_some_and(|(applications, number)| applications.is_on_trial(number)) {
+            queue.rules().works_on(self.client);
+        }
     }
 
     /// The release of what its application still holds.

@@ -27,6 +27,7 @@ pub enum Site {
 
 /// Decides, and writes the decision into the options. The simulator needs no site.
 pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
+    options.system.unpack().map_err(|why| of_the_system(options, &why))?;
     if options.workload.has_clients()
         && let Some(functions) = ask_a_client(options)?
     {
@@ -43,9 +44,13 @@ pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
 
 /// What a client of the system can do, where it has to be asked.
 fn ask_a_client(options: &RunOptions) -> Result<Option<Vec<Function>>, Failure> {
-    let name = options.system.name();
     let executable = std::env::current_exe().context("finding this executable")?;
-    options.system.functions(&executable).map_err(|why| Failure::usage(format!("--system {name}: {why}")))
+    options.system.functions(&executable).map_err(|why| of_the_system(options, &why))
+}
+
+/// Something is wrong with the system that was asked for.
+fn of_the_system(options: &RunOptions, why: &str) -> Failure {
+    Failure::usage(format!("--system {}: {why}", options.system.name()))
 }
 
 impl Site {
@@ -60,10 +65,8 @@ impl Site {
 }
 
 fn as_processes(options: &RunOptions) -> Result<Site, Failure> {
-    let installation = options
-        .system
-        .install(&options.wanted())
-        .map_err(|why| Failure::usage(format!("--system {}: {why}", options.system.name())))?;
+    let installation =
+        options.system.install(&options.wanted()).map_err(|why| of_the_system(options, &why))?;
     let layout = Layout::of(options.members(), options.system.traits())?;
     Ok(Site::Process(ports::take(layout, options.base_port)?, installation))
 }
@@ -95,13 +98,13 @@ async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
         Ok(engine) => engine,
         Err(none) if asked_for => return Err(Failure::usage(format!("--image and --publish: {none}"))),
         Err(none) if options.system.traits().only_containers => {
-            return Err(Failure::usage(format!("--system {}: {none}", options.system.name())));
+            return Err(of_the_system(options, &none.to_string()));
         }
         Err(none) => return fall_back(options, none.to_string()),
     };
     if let Err(unfit) = docker::fits(&engine) {
         if options.system.traits().only_containers {
-            return Err(Failure::usage(format!("--system {}: {unfit}", options.system.name())));
+            return Err(of_the_system(options, &unfit));
         }
         return fall_back(options, unfit);
     }

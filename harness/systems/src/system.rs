@@ -115,6 +115,14 @@ pub trait System: fmt::Debug + Send + Sync {
     /// Its name on the command line.
     fn name(&self) -> String;
 
+    /// Puts on this machine's disk what its members and clients need there and only this program has.
+    ///
+    /// # Errors
+    /// What could not be written, and why.
+    fn unpack(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What it is like.
     fn traits(&self) -> Traits;
 

@@ -101,6 +101,7 @@ fn column(op: &Op) -> Option<Column> {
     }
     match op.kind.function() {
         Function::Read | Function::Exists | Function::Watch => Some(Column::Reads),
+        Function::Txn if !op.kind.is_change() => Some(Column::Reads),
         Function::Cas | Function::Append | Function::Dequeue => Some(Column::Cas),
         Function::Write
         | Function::Add

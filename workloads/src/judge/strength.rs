@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::figures::count;
-use checker::history::{Function, History, Interval, Op, Outcome, Presence, counts_during};
+use checker::history::{Function, History, Interval, Op, OpKind, Outcome, Presence, counts_during};
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -207,9 +207,13 @@ fn rate(history: &History, successes: u64) -> f64 {
     }
 }
 
-/// The kind of an operation that definitely succeeded.
+/// The kind of an operation that definitely succeeded. A transaction that changes nothing is a read: where
+/// all others are refused nothing is tested.
 fn succeeded(op: &Op) -> Option<Function> {
-    (op.outcome == Outcome::Ok).then(|| op.kind.function())
+    (op.outcome == Outcome::Ok).then(|| match op.kind {
+        OpKind::Txn { changes: false } => Function::Read,
+        kind => kind.function(),
+    })
 }
 
 /// The load around every fault.

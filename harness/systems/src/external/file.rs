@@ -132,12 +132,16 @@ pub fn read(path: &Path) -> Result<Description, String> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         format!("{}: {error}; `harness init system` writes one to begin from", path.display())
     })?;
-    let folder = std::path::absolute(path).ok().and_then(|path| path.parent().map(Path::to_path_buf));
-    let folder = folder.unwrap_or_default();
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    described(&text, &absolute).map_err(|why| format!("{}: {why}", path.display()))
+}
+
+/// What the text of a file says that lies at a path, or will.
+pub(super) fn described(text: &str, path: &Path) -> Result<Description, String> {
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let is_compose = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-    let parsed = if is_compose { parse_compose(&text, folder) } else { parse(&text, &stem, folder) };
-    parsed.map_err(|why| format!("{}: {why}", path.display()))
+    if is_compose { parse_compose(text, folder) } else { parse(text, &stem, folder) }
 }
 
 /// Reads a Compose file with a block of ours.

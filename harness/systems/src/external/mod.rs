@@ -79,6 +79,8 @@ pub struct External {
     description: Arc<Description>,
     /// As it was typed.
     named: String,
+    /// The files that it is, where it has a name.
+    files: Option<&'static Files>,
     /// Its name, for as long as the program runs.
     whose: &'static str,
     pool: Arc<Pool>,
@@ -99,26 +101,24 @@ impl External {
     /// # Errors
     /// What is wrong with it, and what to write instead.
     pub fn read(path: &str) -> Result<Self, String> {
-        let description = Arc::new(file::read(Path::new(path))?);
+        Ok(Self::described(file::read(Path::new(path))?, path, None))
+    }
+
+    fn described(description: Description, named: &str, files: Option<&'static Files>) -> Self {
         let whose = String::leak(description.name.clone());
         let pool = Arc::new(Pool::new(description.client.clone()));
-        Ok(Self { description, named: path.to_owned(), whose, pool, answers: Arc::default() })
+        let description = Arc::new(description);
+        Self { description, named: named.to_owned(), files, whose, pool, answers: Arc::default() }
     }
 
-    /// What its file says.
-    #[must_use]
-    pub fn description(&self) -> &Description {
-        &self.description
-    }
-
-    /// The system of that name which these files are.
+    /// The system of that name which these files are. None of them is written yet.
     ///
     /// # Errors
-    /// What is wrong with them, or why they can't be written.
-    pub fn of_files(files: &Files, in_containers: bool) -> Result<Self, String> {
-        let file = files.described(in_containers).ok_or("it has no file for members")?;
-        let path = files.unpacked()?.join(file);
-        Ok(Self { named: files.name.to_owned(), ..Self::read(&path.to_string_lossy())? })
+    /// What is wrong with them, or why there is no place for them.
+    pub fn of_files(files: &'static Files, in_containers: bool) -> Result<Self, String> {
+        let (name, text) = files.described(in_containers).ok_or("it has no file for members")?;
+        let description = file::described(text, &files.folder()?.join(name))?;
+        Ok(Self::described(description, files.name, Some(files)))
     }
 
     /// The container of its client, where that is in one.
@@ -267,6 +267,10 @@ impl System for External {
 
     fn client(&self, settings: ClientSettings) -> Box<dyn Client> {
         Box::new(client::LinesClient::new(settings.number, Arc::clone(&self.pool)))
+    }
+
+    fn unpack(&self) -> Result<(), String> {
+        self.files.map_or(Ok(()), |files| files.unpacked().map(drop))
     }
 
     fn members(&self) -> Option<usize> {

@@ -50,23 +50,33 @@ const COMPOSE: &str = "compose.yaml";
 const TOML: &str = ".toml";
 
 impl Files {
-    /// The file that describes it: for containers where those are asked for, else for local processes; the
-    /// other one where there is but one.
+    /// The file that describes it, and its text: for containers where those are asked for, else for local
+    /// processes; the other one where there is but one.
     #[must_use]
-    pub fn described(&self, in_containers: bool) -> Option<&'static str> {
-        let named =
-            |is_it: &dyn Fn(&str) -> bool| self.files.iter().map(|(name, _)| *name).find(|name| is_it(name));
+    pub fn described(&self, in_containers: bool) -> Option<(&'static str, &'static str)> {
+        let named = |is_it: &dyn Fn(&str) -> bool| self.files.iter().copied().find(|(name, _)| is_it(name));
         let (compose, toml) = (named(&|name| name == COMPOSE), named(&|name| name.ends_with(TOML)));
         if in_containers { compose.or(toml) } else { toml.or(compose) }
     }
 
-    /// Writes them to a folder of the user's cache, one for each version of them, and says which that is.
+    /// The folder of the user's cache in which they lie once a run needs them, one for each version of them.
+    ///
+    /// # Errors
+    /// The user has none.
+    pub fn folder(&self) -> Result<PathBuf, String> {
+        let cache = cache().ok_or_else(|| {
+            let name = self.name;
+            format!("neither XDG_CACHE_HOME nor HOME says where; `harness init {name}` writes its files here")
+        })?;
+        Ok(cache.join("harness").join("systems").join(format!("{}-{:016x}", self.name, self.hash())))
+    }
+
+    /// Writes them there, and says where that is.
     ///
     /// # Errors
     /// What could not be written, and why.
     pub fn unpacked(&self) -> Result<PathBuf, String> {
-        let folder =
-            cache().join("harness").join("systems").join(format!("{}-{:016x}", self.name, self.hash()));
+        let folder = self.folder()?;
         self.write(&folder).map_err(|error| {
             format!("{}: {error}; `harness init {}` writes its files here", folder.display(), self.name)
         })?;
@@ -96,12 +106,11 @@ impl Files {
     }
 }
 
-/// Where programs keep what they can make again: the XDG base directories say so.
-fn cache() -> PathBuf {
+/// Where programs keep what they can make again: the XDG base directories say so. Nowhere else: what lies in
+/// a folder that everybody can make may be somebody else's program.
+fn cache() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    set("XDG_CACHE_HOME")
-        .or_else(|| set("HOME").map(|home| home.join(".cache")))
-        .unwrap_or_else(|| env::temp_dir().join(format!("harness-{}", rustix::process::getuid().as_raw())))
+    set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
 }
 
 #[cfg(test)]
@@ -111,9 +120,10 @@ mod tests {
     #[test]
     fn whoever_asks_for_containers_gets_the_compose_file_and_others_the_one_for_processes() {
         let of = |name: &str| ALL.iter().find(|files| files.name == name).expect(name);
-        assert_eq!(of("redis").described(false), Some("redis.toml"));
-        assert_eq!(of("redis").described(true), Some("compose.yaml"));
-        assert_eq!(of("postgres").described(false), Some("compose.yaml"));
+        let described = |name: &str, in_containers| of(name).described(in_containers).map(|(file, _)| file);
+        assert_eq!(described("redis", false), Some("redis.toml"));
+        assert_eq!(described("redis", true), Some("compose.yaml"));
+        assert_eq!(described("postgres", false), Some("compose.yaml"));
     }
 
     #[test]

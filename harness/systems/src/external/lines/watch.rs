@@ -13,14 +13,13 @@
 use std::time::Duration;
 
 use checker::history::Value;
+pub(super) use checker::watch::GONE;
 use runs::clock::whole_milliseconds;
 use workloads::Op;
 use workloads::op::Body;
 
 use super::{Answered, integer};
 
-/// The error of a watch whose position can't be resumed from.
-pub(super) const GONE: &str = "gone";
 /// In the history, the version where none is told.
 const NO_VERSION: i64 = -1;
 
