@@ -1,9 +1,9 @@
-//! Whole runs through the binary: small ones, one after the other, because each wants the machine.
+//! Whole runs through the binary: small ones, which leave most of the machine to one another.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use harness::cluster::procfs;
@@ -11,15 +11,20 @@ use harness::store::lock::{TOKEN_VARIABLE, owner_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// One run at a time, except where a test is about two.
-static MACHINE: Mutex<()> = Mutex::new(());
+/// Shared by runs that mind no others. Where a harness is killed, or `clean` is asked what it finds, another
+/// run would see what is left, or remove it.
+static MACHINE: RwLock<()> = RwLock::new(());
 /// How long the end of anything is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A small ensemble under a light load.
 const SMALL: [&str; 8] = ["--nodes", "3", "--rate", "300", "--concurrency", "12", "--keys", "2"];
 
-fn machine() -> MutexGuard<'static, ()> {
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+fn machine() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn machine_alone() -> RwLockWriteGuard<'static, ()> {
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn command(folder: &Path, arguments: &[&str]) -> Command {
@@ -229,7 +234,7 @@ fn an_interrupt_while_the_run_is_judged_ends_with_130_as_well() {
 
 #[test]
 fn whoever_interrupts_twice_ends_at_once_and_what_stays_is_removed_behind() {
-    let _machine = machine();
+    let _machine = machine_alone();
     let folder = tempfile::tempdir().expect("a folder");
     let child = start_until(folder.path(), &["--time-limit", "60s"], "all members serve");
     signal(&child, Signal::INT);
@@ -257,7 +262,7 @@ fn an_interrupt_while_members_start_ends_them_again() {
 
 #[test]
 fn a_killed_harness_leaves_nothing_that_clean_does_not_remove() {
-    let _machine = machine();
+    let _machine = machine_alone();
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = start_until(folder.path(), &["--time-limit", "60s"], "all members serve");
     // A run without a history has not begun, and its folder would go altogether.
@@ -288,7 +293,7 @@ fn namespaces_can_be_made() -> bool {
 
 #[test]
 fn a_run_in_another_namespace_of_process_ids_is_left_alone_by_clean_and_by_other_runs() {
-    let _machine = machine();
+    let _machine = machine_alone();
     if !namespaces_can_be_made() {
         return;
     }
@@ -478,7 +483,10 @@ fn each_planted_bug_of_applications_is_convicted_by_the_check_that_it_is_for() {
         ("barrier", "early-entry", "barrier"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
-        let output = of_holders(folder.path(), &[workload, "--mutant", bug, "--time-limit", "4s"]);
+        // Slow enough that those who enter a barrier come one after the other, whatever runs beside this.
+        let slow = ["run", "--cluster", "process", "--nodes", "3", "--rate", "100", "--concurrency", "12"];
+        let planted = ["--keys", "2", "--workload", workload, "--mutant", bug, "--time-limit", "4s"];
+        let output = command(folder.path(), &[&slow[..], &planted].concat()).output().expect("runs");
         assert_eq!(output.status.code(), Some(1), "{bug}: {}", text(&output));
         let run = folder.path().join("runs/latest");
         assert_eq!(verdict_of(&run, check), "invalid", "{bug}: {}", text(&output));
