@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use node_core::io::{Effect, Event, Input, StoreOp};
-use node_core::{Machine, Member, TICK};
+use node_core::{Machine, MemberView, TICK};
 use node_wire::membership::Membership;
 
 use crate::address::HostPort;
@@ -50,8 +50,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 pub(crate) struct Halted(pub(crate) String);
 
 /// The member and everything that its effects reach.
-pub(crate) struct Engine<M: Machine> {
-    pub(crate) machine: M,
+pub(crate) struct Engine {
+    pub(crate) machine: Box<dyn Machine>,
     pub(crate) clock: Clock,
     pub(crate) inbox: Rc<Inbox>,
     pub(crate) store: Store,
@@ -85,8 +85,8 @@ pub(crate) struct Batch {
     answered: usize,
 }
 
-impl<M: Machine> Engine<M> {
-    fn member(&self) -> &Member<M::Rules> {
+impl Engine {
+    fn member(&self) -> &dyn MemberView {
         self.machine.member()
     }
 

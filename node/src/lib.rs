@@ -98,7 +98,7 @@ const STORE_LOOK: Duration = Duration::from_secs(1);
 /// # Errors
 /// When it can't start (a port is taken, the log is damaged) or can't go on (the disk failed). The message is
 /// for the operator.
-pub fn run<F: Factory>(config: NodeConfig, factory: F) -> anyhow::Result<()> {
+pub fn run(config: NodeConfig, factory: &dyn Factory) -> anyhow::Result<()> {
     if config.die_with_parent {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
             .context("failed to ask for a signal when the parent ends")?;
@@ -141,9 +141,9 @@ fn few_descriptors(allowed: Option<u64>) -> Option<String> {
 ///
 /// # Errors
 /// As for [`run`].
-pub fn run_until<F: Factory, S: Future<Output = ()>>(
+pub fn run_until<S: Future<Output = ()>>(
     config: NodeConfig,
-    factory: F,
+    factory: &dyn Factory,
     listeners: Listeners,
     stop: impl FnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<()> {
@@ -281,7 +281,7 @@ fn core_config(config: &NodeConfig) -> Config {
 }
 
 /// The member with what its files hold.
-fn machine<F: Factory>(config: &NodeConfig, factory: F, recovered: Recovered, now: Now) -> F::Machine {
+fn machine(config: &NodeConfig, factory: &dyn Factory, recovered: Recovered, now: Now) -> Box<dyn Machine> {
     let written = recovered.digest;
     let recovered = node_core::io::Recovered {
         accepted_epoch: recovered.accepted_epoch,
@@ -335,15 +335,15 @@ impl Ports {
 }
 
 /// Puts the parts together. Runs inside of the runtime.
-fn start<F: Factory>(
+fn start(
     config: NodeConfig,
-    factory: F,
+    factory: &dyn Factory,
     listeners: Listeners,
     log: Log<FileStorage>,
     recovered: Recovered,
     events: Events,
     metrics: Arc<Metrics>,
-) -> anyhow::Result<Engine<F::Machine>> {
+) -> anyhow::Result<Engine> {
     let config = Rc::new(config);
     let inbox = Rc::new(Inbox::default());
     let clock = Clock::start();

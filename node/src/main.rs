@@ -109,7 +109,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         println!("{}", probe.ask().map_err(failed)?);
         return Ok(());
     }
-    node::run(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?, Zab)
+    node::run(NodeConfig::from_args_in(&cli.args, environment).map_err(failed)?, &Zab)
 }
 
 /// Messages of the library are fragments.

@@ -1,7 +1,7 @@
 //! A follower or leader acknowledges a proposal before it is durable.
 
-use node_core::Phase;
 use node_core::io::{Effect, Input, Now, StoreOp};
+use node_core::{MemberView, Phase};
 
 use crate::wrapper::{Inner, Wrapper};
 use crate::{Driver, Recipe, Spec, USUAL};

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use node_core::Phase;
 use node_core::io::{ConnId, Effect, Input, Now, StoreOp};
+use node_core::{MemberView, Phase};
 use node_wire::ids::Zxid;
 use node_wire::quorum::{PacketType, QuorumPacket};
 

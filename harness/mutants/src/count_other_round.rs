@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
-use node_core::Role;
 use node_core::io::{Effect, Event, Input, Now};
+use node_core::{MemberView, Role};
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Round, ServerId};
 

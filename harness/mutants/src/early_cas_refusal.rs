@@ -1,5 +1,6 @@
 //! A compare-and-set that fails is answered at once, by what the member that got it has committed.
 
+use node_core::MemberView;
 use node_core::io::{Effect, Input, Now};
 use node_wire::client::{ErrorCode, OpCode, Request, SetDataRequest};
 use node_wire::jute::Reader;

@@ -1,6 +1,7 @@
 //! An ephemeral goes when its client's connection does.
 
 use bytestring::ByteString;
+use node_core::MemberView;
 use node_core::io::{Effect, Input, Now};
 use node_wire::client::{DeleteRequest, OpCode, Request};
 use node_wire::jute::encode;

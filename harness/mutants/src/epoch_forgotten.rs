@@ -5,6 +5,7 @@
 //! To forget acceptedEpoch alone is a bug as well, but two other rules hide it: a promise counts only while
 //! its connection lasts, and the log lets no currentEpoch be written beyond acceptedEpoch.
 
+use node_core::MemberView;
 use node_core::io::{Effect, Input, Now, StoreOp};
 use node_wire::ids::Epoch;
 

@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 use node_core::io::{Effect, Input, Now, Recovered};
-use node_core::{Config, Factory, Machine, Member};
+use node_core::{Config, Factory, Machine, Maker, Member, MemberView};
 use node_wire::snapshot::ZxidDigest;
 
 use crate::Mutant;
@@ -20,8 +20,6 @@ pub struct Mutated {
 }
 
 impl Machine for Mutated {
-    type Rules = Followed;
-
     fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         let Self { inner, wrapper, effects } = self;
         let Some(wrapper) = wrapper else {
@@ -44,7 +42,7 @@ impl Machine for Mutated {
         }
     }
 
-    fn member(&self) -> &Member<Followed> {
+    fn member(&self) -> &dyn MemberView {
         &self.inner.member
     }
 
@@ -66,12 +64,18 @@ impl Machine for Mutated {
     }
 }
 
-impl Factory for Mutant {
+impl Maker for Mutant {
     type Machine = Mutated;
 
-    fn start(self, config: Config, recovered: Recovered, now: Now) -> Mutated {
+    fn make(self, config: Config, recovered: Recovered, now: Now) -> Mutated {
         let wrapper = (self.0.wrapper)(&recovered);
         let member = Member::new(config.clone(), recovered, now, Followed::new(self.0.rules));
         Mutated { inner: Inner::new(config, member), wrapper, effects: Vec::new() }
+    }
+}
+
+impl Factory for Mutant {
+    fn start(&self, config: Config, recovered: Recovered, now: Now) -> Box<dyn Machine> {
+        Box::new(self.make(config, recovered, now))
     }
 }

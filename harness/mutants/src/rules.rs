@@ -11,7 +11,7 @@ use node_wire::snapshot::{Image, StatPersisted};
 
 /// The rules that a mutant follows.
 #[derive(Clone, Copy)]
-pub struct Followed(&'static dyn Rules);
+pub(crate) struct Followed(&'static dyn Rules);
 
 impl Followed {
     pub(crate) fn new(rules: &'static dyn Rules) -> Self {

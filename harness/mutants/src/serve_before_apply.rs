@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
+use node_core::MemberView;
 use node_core::io::{ConnId, Effect, Input, Now};
 use node_wire::quorum::{PacketType, QuorumPacket};
 

@@ -2,7 +2,7 @@
 //! change.
 
 use node_core::io::{Effect, Input, Now};
-use node_core::{Rules, Zab};
+use node_core::{MemberView, Rules, Zab};
 use node_wire::snapshot::Image;
 
 use crate::wrapper::{Inner, Wrapper};

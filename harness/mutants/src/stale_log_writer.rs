@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 
-use node_core::Role;
 use node_core::io::{Effect, Input, Now, StoreOp};
+use node_core::{MemberView, Role};
 use node_wire::txn::Entry;
 
 use crate::wrapper::{Inner, Wrapper, added, left_role};

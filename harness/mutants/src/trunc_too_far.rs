@@ -1,5 +1,6 @@
 //! TRUNC cuts one entry more than it was told.
 
+use node_core::MemberView;
 use node_core::io::{Effect, Input, Now};
 use node_wire::ids::Zxid;
 use node_wire::quorum::PacketType;

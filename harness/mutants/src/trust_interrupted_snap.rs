@@ -1,8 +1,8 @@
 //! A SNAP that broke off is taken for whole: its zxid is believed when it is announced, and when the stream
 //! breaks the member goes on with its old tree and log in the belief that they reach so far.
 
-use node_core::Role;
 use node_core::io::{Effect, Input, Now, Recovered};
+use node_core::{MemberView, Role};
 use node_wire::ids::Zxid;
 use node_wire::quorum::PacketType;
 use node_wire::snapshot::Image;

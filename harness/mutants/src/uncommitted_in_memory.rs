@@ -1,8 +1,8 @@
 //! What a role had logged is applied when it ends, committed or not, and stays in the tree when the next
 //! leader has it cut from the log.
 
-use node_core::Role;
 use node_core::io::{Effect, Input, Now, Recovered};
+use node_core::{MemberView, Role};
 use node_wire::snapshot::Image;
 
 use crate::wrapper::{Inner, Wrapper, left_role};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use node_core::MemberView;
 use node_core::io::{ClientId, Effect, Input, Now};
 use node_wire::client::{EventType, OpCode, Request, SetWatches, WatcherEvent, XID_SET_WATCHES};
 use node_wire::ids::Zxid;

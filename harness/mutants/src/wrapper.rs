@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 
 use node_core::io::{ConnId, Effect, Event, Input, Now, Recovered, StoreOp};
-use node_core::{Config, Member, Phase, Role};
+use node_core::{Config, Member, MemberView, Phase, Role};
 use node_wire::ids::ServerId;
 use node_wire::quorum::{PacketType, QuorumPacket};
 

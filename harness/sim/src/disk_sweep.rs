@@ -11,7 +11,7 @@
 
 use std::io::ErrorKind;
 
-use node_core::{JOURNAL_ENTRIES, Zab};
+use node_core::JOURNAL_ENTRIES;
 use node_wire::ids::Zxid;
 
 use crate::counters::Counters;
@@ -191,7 +191,7 @@ pub fn live_with_failure(scenario: Scenario, failure: DiskFailure, nth: u64, tra
     }
     let kind = if failure == DiskFailure::Full { ErrorKind::StorageFull } else { ErrorKind::Other };
     let options = Options { trace, ..Options::default() };
-    let mut world = World::of(calm, Dice::new(0), options, Zab);
+    let mut world = World::of(calm, Dice::new(0), options);
     world.appoint(&scenario.acts(), DiskAppointment { host: scenario.victim(), nth, kind, power });
     world.run();
     world.was_kept().then(|| world.into_outcome(None))

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use node_core::io::{Input, Now, StoreOp};
 use node_core::tree::TreeSnapshot;
-use node_core::{Factory, Machine, Member, Phase, Role};
+use node_core::{Machine, MemberView, Phase, Role};
 use node_log::{Log, LogError, MemStorage};
 use node_wire::election::Notification;
 use node_wire::ids::ServerId;
@@ -146,8 +146,8 @@ pub(crate) fn carry_out(log: &mut Log<MemStorage>, batch: &[(u64, StoreOp)]) -> 
 }
 
 /// A running process.
-pub(crate) struct Process<F: Factory> {
-    pub(crate) machine: F::Machine,
+pub(crate) struct Process {
+    pub(crate) machine: Box<dyn Machine>,
     pub(crate) log: Log<MemStorage>,
     pub(crate) store: Store,
     /// The last vote for each peer, sent again when a connection comes back.
@@ -171,21 +171,21 @@ pub(crate) struct Process<F: Factory> {
     pub(crate) dies_storing: bool,
 }
 
-impl<F: Factory> Process<F> {
+impl Process {
     /// The member, to look at.
-    pub(crate) fn member(&self) -> &Member<<F::Machine as Machine>::Rules> {
+    pub(crate) fn member(&self) -> &dyn MemberView {
         self.machine.member()
     }
 }
 
 /// A machine.
-pub(crate) struct Host<F: Factory> {
+pub(crate) struct Host {
     pub(crate) id: ServerId,
     pub(crate) disk: MemStorage,
     pub(crate) clock: Clock,
     /// Counts starts and ends of processes: what was planned for an earlier one is void.
     pub(crate) life: u64,
-    pub(crate) process: Option<Process<F>>,
+    pub(crate) process: Option<Process>,
     /// What an fsync usually takes.
     pub(crate) fsync_us: u64,
     /// Every fsync that starts before this moment is slow.
@@ -198,7 +198,7 @@ pub(crate) struct Host<F: Factory> {
     pub(crate) rot: Option<Rot>,
 }
 
-impl<F: Factory> Host<F> {
+impl Host {
     /// What its clocks show, as a member is told.
     pub(crate) fn now(&self, at: Time) -> Now {
         let Reading { mono, wall_ms } = self.clock.read(at);

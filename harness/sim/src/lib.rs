@@ -50,7 +50,6 @@ pub use drawn::{Drawn, Only};
 pub use explore::{Bounds, Counterexample, Explored, Model, explore, explore_from, starts};
 pub use harness_apps::mutants as recipe_mutants;
 pub use harness_core::fault::SwarmFault;
-use node_core::{Factory, Zab};
 pub use outcome::{Options, Outcome, Rule, Violation};
 pub use script::{Replayed, Script, ScriptError, Shrunk, replay, shrink, write_down};
 pub use traffic::Traffic;
@@ -59,13 +58,7 @@ pub use world::planned;
 
 /// Lives through the world of a seed.
 pub fn simulate(seed: u64, options: Options) -> Outcome {
-    match options.mutant {
-        None => live(World::new(seed, options, Zab)),
-        Some(mutant) => live(World::new(seed, options, mutant)),
-    }
-}
-
-fn live<F: Factory>(mut world: World<F>) -> Outcome {
+    let mut world = World::new(seed, options);
     // A panicking member leaves a world that is only looked at, not continued.
     let panic = catch_unwind(AssertUnwindSafe(|| world.run())).err();
     world.into_outcome(panic.map(|payload| message_of(payload.as_ref())))

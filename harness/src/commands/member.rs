@@ -27,10 +27,10 @@ pub fn member(args: &MemberArgs) -> Result<Exit, Failure> {
         }
     };
     let ran = match mutant {
-        None => node::run(config, Zab),
+        None => node::run(config, &Zab),
         Some(mutant) => {
             config.manner = manner(mutant.driver());
-            node::run(config, mutant)
+            node::run(config, &mutant)
         }
     };
     // These are its last words, in its log; that the harness failed would not be true.

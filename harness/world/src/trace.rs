@@ -85,13 +85,19 @@ impl Trace {
         self.mixer.bytes(verb.as_bytes());
         self.mixer.word(figures[0]);
         self.mixer.word(figures[1]);
+        if self.lines.is_some() {
+            self.keep(at, who, verb, &text());
+        }
+    }
+
+    /// Keeps a line. Apart from [`Self::line`], which is compiled for each text that is made.
+    fn keep(&mut self, at: Time, who: u64, verb: &str, text: &str) {
         let Some(lines) = &mut self.lines else { return };
         if lines.len() == MAX_LINES {
             lines.pop_front();
         }
         let mut line = format!("{at} ");
         let _ = if who == 0 { write!(line, "world {verb}") } else { write!(line, "s{who} {verb}") };
-        let text = text();
         if !text.is_empty() {
             let _ = write!(line, " {text}");
         }

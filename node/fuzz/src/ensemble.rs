@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use node_core::io::{ConnId, Effect, Input, Now, Recovered};
-use node_core::{ClientRules, Config, JOURNAL_ENTRIES, Member, Phase, Role, Zab};
+use node_core::{ClientRules, Config, JOURNAL_ENTRIES, Member, MemberView, Phase, Role, Zab};
 use node_wire::ids::{ServerId, Zxid};
 
 /// When all of them stand.

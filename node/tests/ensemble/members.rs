@@ -105,7 +105,7 @@ impl Ensemble {
             Listeners { client: clone(&ports.client), secure: None, peers, admin: None, metrics: None };
         let (stop, stopped) = oneshot::channel::<()>();
         let run = move || {
-            node::run_until(config, Zab, listeners, || {
+            node::run_until(config, &Zab, listeners, || {
                 Ok(async move {
                     // Dropped or sent: both mean the end.
                     let _ = stopped.await;

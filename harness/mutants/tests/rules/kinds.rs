@@ -2,9 +2,7 @@
 
 use harness_mutants::Mutant;
 use node_core::io::{Now, Recovered};
-use node_core::{Config, Factory, Zab};
-
-use crate::core::Core;
+use node_core::{Config, Factory, Machine, Zab};
 
 /// A member that just started.
 pub(crate) fn start(
@@ -12,8 +10,8 @@ pub(crate) fn start(
     config: Config,
     found: Recovered,
     now: Now,
-) -> Result<Box<dyn Core>, String> {
-    let Some(kind) = kind else { return Ok(Box::new(Zab.start(config, found, now))) };
+) -> Result<Box<dyn Machine>, String> {
+    let Some(kind) = kind else { return Ok(Zab.start(config, found, now)) };
     let mutant = Mutant::named(kind).ok_or_else(|| format!("no mutant is called {kind}"))?;
-    Ok(Box::new(mutant.start(config, found, now)))
+    Ok(mutant.start(config, found, now))
 }

@@ -6,8 +6,6 @@
 
 #[path = "../../../../node/core/tests/rules/clients.rs"]
 mod clients;
-#[path = "../../../../node/core/tests/rules/core.rs"]
-mod core;
 #[path = "../../../../node/core/tests/rules/disk.rs"]
 mod disk;
 #[path = "../../../../node/core/tests/rules/ensemble.rs"]

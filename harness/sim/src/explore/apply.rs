@@ -2,7 +2,7 @@
 //! [`node_core::io`], as plainly as they can be kept.
 
 use node_core::io::{ClientId, ConnId, Effect, Input};
-use node_core::{Factory, Machine, Role, TICK};
+use node_core::{Machine, Maker, Role, TICK};
 use node_wire::client::ConnectRequest;
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, SessionId, Zxid};
@@ -29,7 +29,7 @@ const MAX_DIALS: u64 = 1 << 32;
 /// Whether a transition changed anything.
 pub(super) type Changed = Result<bool, (Rule, String)>;
 
-impl<F: Factory, const N: usize> World<F, N> {
+impl<F: Maker, const N: usize> World<F, N> {
     /// Carries a transition out. False when it turned out to be none.
     pub(super) fn apply(&mut self, transition: Transition) -> Changed {
         match transition {
@@ -107,10 +107,10 @@ impl<F: Factory, const N: usize> World<F, N> {
 
     /// A process begins.
     pub(super) fn start(&mut self, at: Place) -> Finding {
-        let (factory, config) = (self.factory, self.config(at));
+        let (maker, config) = (self.maker, self.config(at));
         let host = self.host(at);
         let recovered = host.disk.durable.recover();
-        host.member = Some(factory.start(config, recovered, host.now()));
+        host.member = Some(maker.make(config, recovered, host.now()));
         // The first step begins the first lookup; this one does nothing else.
         self.step(at, Input::ClientLost { client: ClientId(u64::MAX) })
     }

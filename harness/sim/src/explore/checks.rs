@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use node_core::io::{Event, StoreOp};
-use node_core::{Factory, Machine, Role};
+use node_core::{Machine, Maker, Role};
 use node_wire::election::PeerState;
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 
@@ -20,7 +20,7 @@ use crate::outcome::Rule;
 /// A rule and the sentence that says how it was broken.
 pub(super) type Finding = Result<(), (Rule, String)>;
 
-impl<F: Factory, const N: usize> World<F, N> {
+impl<F: Maker, const N: usize> World<F, N> {
     fn ghost(&mut self) -> &mut Ghost {
         std::rc::Rc::make_mut(&mut self.ghost)
     }

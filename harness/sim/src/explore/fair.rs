@@ -1,6 +1,6 @@
 //! Quiet states, and the fair course that they are judged by.
 
-use node_core::Factory;
+use node_core::Maker;
 
 use super::Bounds;
 use super::checks::Finding;
@@ -15,7 +15,7 @@ const FAIR_TICKS: u32 = 250;
 /// Transitions between two ticks. What goes on longer than that never ends.
 const MAX_DELIVERIES: u32 = 10_000;
 
-impl<F: Factory, const N: usize> World<F, N> {
+impl<F: Maker, const N: usize> World<F, N> {
     /// Judges a state in which nothing is bound to happen any more.
     pub(super) fn check_quiet(&self, bounds: &Bounds) -> Finding {
         if !self.model.has_votes() {

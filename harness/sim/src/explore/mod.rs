@@ -62,7 +62,7 @@ mod transition;
 mod world;
 
 use harness_mutants::Mutant;
-use node_core::{Factory, Zab};
+use node_core::{Maker, Zab};
 
 use crate::outcome::Rule;
 use search::Search;
@@ -179,11 +179,13 @@ pub fn starts(model: Model) -> impl Iterator<Item = &'static str> {
 }
 
 /// Explores a model from every start.
+#[inline]
 pub fn explore(model: Model, bounds: Bounds, mutant: Option<Mutant>) -> Explored {
     explore_from(model, bounds, mutant, |_| true)
 }
 
 /// Explores a model from the starts that are chosen by name.
+#[inline]
 pub fn explore_from(
     model: Model,
     bounds: Bounds,
@@ -196,12 +198,12 @@ pub fn explore_from(
     }
 }
 
-fn sized<F: Factory>(model: Model, bounds: Bounds, factory: F, chosen: impl Fn(&str) -> bool) -> Explored {
+fn sized<F: Maker>(model: Model, bounds: Bounds, maker: F, chosen: impl Fn(&str) -> bool) -> Explored {
     let starts = starts::of(model).filter(|(name, _)| chosen(name));
     match bounds.members {
-        2 => Search::<F, 2>::new(model, bounds, factory).run(starts),
-        3 => Search::<F, 3>::new(model, bounds, factory).run(starts),
-        4 => Search::<F, 4>::new(model, bounds, factory).run(starts),
+        2 => Search::<F, 2>::new(model, bounds, maker).run(starts),
+        3 => Search::<F, 3>::new(model, bounds, maker).run(starts),
+        4 => Search::<F, 4>::new(model, bounds, maker).run(starts),
         members => panic!("an exploration has two to four members, not {members}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use node_core::Factory;
+use node_core::Maker;
 
 use super::digest::Visited;
 use super::shorten::{Broken, shortest};
@@ -13,16 +13,16 @@ use super::{Bounds, Counterexample, Explored, Model};
 use crate::outcome::Rule;
 
 /// A state on the way, and what was not tried from it yet.
-struct Frame<F: Factory, const N: usize> {
+struct Frame<F: Maker, const N: usize> {
     world: World<F, N>,
     left: Vec<Transition>,
 }
 
 /// A search.
-pub(super) struct Search<F: Factory, const N: usize> {
+pub(super) struct Search<F: Maker, const N: usize> {
     model: Model,
     bounds: Bounds,
-    factory: F,
+    maker: F,
     visited: Visited,
     explored: Explored,
     /// The transitions on the way to where the search is.
@@ -30,13 +30,13 @@ pub(super) struct Search<F: Factory, const N: usize> {
 }
 
 /// A state with everybody started and connected.
-fn root<F: Factory, const N: usize>(
+fn root<F: Maker, const N: usize>(
     model: Model,
     bounds: &Bounds,
     start: &Start,
-    factory: F,
+    maker: F,
 ) -> Result<World<F, N>, (Rule, String)> {
-    let mut world = World::new(model, bounds, start, factory);
+    let mut world = World::new(model, bounds, start, maker);
     let pairs = (0..N).flat_map(|one| (one + 1..N).map(move |other| (one, other)));
     let connections = pairs.filter(|_| model.has_votes());
     let first: Vec<Transition> = (0..N)
@@ -58,10 +58,10 @@ pub(super) fn guarded<T>(part: impl FnOnce() -> Result<T, (Rule, String)>) -> Re
     }
 }
 
-impl<F: Factory, const N: usize> Search<F, N> {
-    pub(super) fn new(model: Model, bounds: Bounds, factory: F) -> Self {
+impl<F: Maker, const N: usize> Search<F, N> {
+    pub(super) fn new(model: Model, bounds: Bounds, maker: F) -> Self {
         let (visited, explored, path) = (Visited::default(), Explored::default(), Vec::new());
-        Self { model, bounds, factory, visited, explored, path }
+        Self { model, bounds, maker, visited, explored, path }
     }
 
     /// Searches from every start.
@@ -84,7 +84,7 @@ impl<F: Factory, const N: usize> Search<F, N> {
     }
 
     fn from(&mut self, start: &Start) -> Result<(), (Rule, String)> {
-        let world = root(self.model, &self.bounds, start, self.factory)?;
+        let world = root(self.model, &self.bounds, start, self.maker)?;
         let mut frames = Vec::new();
         if self.explored.states < self.bounds.max_states && self.is_new(&world) {
             frames.push(self.frame(world)?);
@@ -150,7 +150,7 @@ impl<F: Factory, const N: usize> Search<F, N> {
     ) -> Option<Broken> {
         let mut taken = Vec::new();
         let outcome = guarded(|| {
-            let mut world: World<F, N> = root(self.model, &self.bounds, start, self.factory)?;
+            let mut world: World<F, N> = root(self.model, &self.bounds, start, self.maker)?;
             for transition in path {
                 let enabled = world.enabled();
                 if !enabled.contains(transition) {

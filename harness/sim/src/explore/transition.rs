@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use node_core::{Factory, Machine, Role};
+use node_core::{Machine, Maker, Role};
 
 use super::disk::Kept;
 use super::place::{Place, server};
@@ -66,7 +66,7 @@ impl Transition {
     }
 }
 
-impl<F: Factory, const N: usize> World<F, N> {
+impl<F: Maker, const N: usize> World<F, N> {
     /// Everything that can happen next. A [`Transition::Clock`] among it may turn out to change nothing.
     pub(super) fn enabled(&self) -> Vec<Transition> {
         let mut enabled = Vec::with_capacity(16);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use node_core::io::{ConnId, Now};
 use node_core::tree::TreeSnapshot;
-use node_core::{ClientRules, Config, Factory, Machine, Reconfiguration, Role};
+use node_core::{ClientRules, Config, Machine, Maker, Reconfiguration, Role};
 use node_wire::election::{Notification, PeerState};
 use node_wire::ids::{Epoch, Round, ServerId, Zxid};
 use node_wire::membership::Membership;
@@ -158,7 +158,7 @@ impl Budget {
 
 /// A machine and the process on it.
 #[derive(Clone)]
-pub(super) struct Host<F: Factory> {
+pub(super) struct Host<F: Maker> {
     pub(super) member: Option<F::Machine>,
     pub(super) disk: Disk,
     /// Monotonic time of the process.
@@ -178,7 +178,7 @@ pub(super) struct Host<F: Factory> {
     pub(super) digest: u64,
 }
 
-impl<F: Factory> Host<F> {
+impl<F: Maker> Host<F> {
     pub(super) fn now(&self) -> Now {
         Now { mono: self.mono, wall_ms: 0 }
     }
@@ -198,9 +198,9 @@ impl<F: Factory> Host<F> {
 
 /// A state.
 #[derive(Clone)]
-pub(super) struct World<F: Factory, const N: usize> {
+pub(super) struct World<F: Maker, const N: usize> {
     pub(super) model: Model,
-    pub(super) factory: F,
+    pub(super) maker: F,
     /// Who votes, where that may change.
     pub(super) voters: Option<&'static [u64]>,
     pub(super) hosts: [Rc<Host<F>>; N],
@@ -219,9 +219,9 @@ pub(super) struct World<F: Factory, const N: usize> {
     pub(super) notes: Option<Vec<String>>,
 }
 
-impl<F: Factory, const N: usize> World<F, N> {
+impl<F: Maker, const N: usize> World<F, N> {
     /// Everybody has just started and is connected with everybody.
-    pub(super) fn new(model: Model, bounds: &Bounds, start: &Start, factory: F) -> Self {
+    pub(super) fn new(model: Model, bounds: &Bounds, start: &Start, maker: F) -> Self {
         let hosts = std::array::from_fn(|place| {
             Rc::new(Host {
                 member: None,
@@ -239,7 +239,7 @@ impl<F: Factory, const N: usize> World<F, N> {
         });
         Self {
             model,
-            factory,
+            maker,
             voters: start.voters,
             hosts,
             votes: std::array::from_fn(|_| std::array::from_fn(|_| VecDeque::new())),

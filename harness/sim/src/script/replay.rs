@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use harness_mutants::Mutant;
-use node_core::{Factory, Zab};
 use node_wire::ids::Zxid;
 
 use super::Script;
@@ -63,13 +62,7 @@ pub fn replay(script: &Script, mutant: Option<Mutant>) -> Replayed {
 }
 
 pub(super) fn run(script: &Script, mutant: Option<Mutant>, notes: bool) -> Run {
-    match mutant {
-        None => live(script, World::for_script(&script.head, None, Zab, notes), notes),
-        Some(bug) => live(script, World::for_script(&script.head, mutant, bug, notes), notes),
-    }
-}
-
-fn live<F: Factory>(script: &Script, mut world: World<F>, notes: bool) -> Run {
+    let mut world = World::for_script(&script.head, mutant, notes);
     let mut run = Run::default();
     // As in a drawn world, a panic is the end and a finding.
     let ended = catch_unwind(AssertUnwindSafe(|| {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use harness_mutants::Mutant;
-use node_core::{Factory, Zab};
 
 use super::replay::run;
 use super::shrinker::{Shrinker, Shrunk};
@@ -62,18 +61,13 @@ struct Recorded {
 
 /// Lives through a seed's world and writes it down.
 fn record(seed: u64, options: Options, reduction: &Reduction) -> Recorded {
-    fn live<F: Factory>(mut world: World<F>) -> Recorded {
-        world.record();
-        let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
-        let (turns, clients, end_us) = (world.turns(), world.population(), world.now_us());
-        let panic = ended.err().map(|payload| message_of(payload.as_ref()));
-        let (head, lines, violation) = world.into_recording(panic);
-        Recorded { head, lines, violation, turns, clients, end_us }
-    }
-    match options.mutant {
-        None => live(World::reduced(seed, options, Zab, reduction)),
-        Some(mutant) => live(World::reduced(seed, options, mutant, reduction)),
-    }
+    let mut world = World::reduced(seed, options, reduction);
+    world.record();
+    let ended = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let (turns, clients, end_us) = (world.turns(), world.population(), world.now_us());
+    let panic = ended.err().map(|payload| message_of(payload.as_ref()));
+    let (head, lines, violation) = world.into_recording(panic);
+    Recorded { head, lines, violation, turns, clients, end_us }
 }
 
 /// Reduces a drawn world.

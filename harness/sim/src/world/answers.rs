@@ -6,7 +6,7 @@
 //! comes keeps all behind it from coming too. Where the ensemble changes nothing is demanded: who is needed
 //! may be another from one moment to the next.
 
-use node_core::{Factory, Role};
+use node_core::Role;
 
 use super::membership::set_of;
 use super::{Clockwork, Ensemble, Oracle, Population};
@@ -45,10 +45,10 @@ impl Waits {
 
 impl Oracle {
     /// Looks whether clients are answered in time.
-    pub(super) fn check_answers<F: Factory>(
+    pub(super) fn check_answers(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         population: &Population,
     ) {
         if clock.drawn.changes || !clock.options.progress {
@@ -79,13 +79,7 @@ impl Oracle {
     }
 
     /// True when this member, its leader and a quorum that follows it have been undisturbed since then.
-    fn serves_well<F: Factory>(
-        &self,
-        clock: &Clockwork,
-        ensemble: &Ensemble<F>,
-        host: HostIndex,
-        since: Time,
-    ) -> bool {
+    fn serves_well(&self, clock: &Clockwork, ensemble: &Ensemble, host: HostIndex, since: Time) -> bool {
         let Some(process) = &ensemble.hosts[host].process else { return false };
         let leader = match process.role {
             Role::Leading => Some(host),

@@ -5,7 +5,7 @@
 
 use bytestring::ByteString;
 use harness_apps::elections::RESOURCE;
-use node_core::{Factory, Role};
+use node_core::Role;
 use node_recipes::names::{child, in_order};
 use node_session::{CreateMode, Moment, Request, request};
 use node_wire::ids::SessionId;
@@ -62,13 +62,13 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// The znodes below the resource and their sessions, in every member that serves; nothing where there is
     /// no resource.
     pub(super) fn lines(&self) -> Vec<Vec<(ByteString, SessionId)>> {
         let processes = self.hosts.iter().filter_map(|host| host.process.as_ref());
         let serving = processes.filter(|process| process.established);
-        let line = |process: &crate::host::Process<F>| {
+        let line = |process: &crate::host::Process| {
             let snapshot = process.member().tree();
             let tree = snapshot.tree();
             let (names, _) = tree.get_children(RESOURCE).unwrap_or_default();
@@ -82,7 +82,7 @@ impl<F: Factory> Ensemble<F> {
 
     /// The line as the member knows it that leads, or as any other does.
     fn line(&self) -> Vec<ByteString> {
-        let leads = |process: &crate::host::Process<F>| process.role == Role::Leading;
+        let leads = |process: &crate::host::Process| process.role == Role::Leading;
         let processes: Vec<_> = self.hosts.iter().filter_map(|host| host.process.as_ref()).collect();
         let serving = processes.iter().filter(|process| process.established);
         let place = serving.clone().position(|process| leads(process)).unwrap_or(0);
@@ -97,11 +97,7 @@ impl<F: Factory> Ensemble<F> {
 
 impl Population {
     /// Lets the applications come in.
-    pub(super) fn populate_applications<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
-    ) {
+    pub(super) fn populate_applications(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let manner = clock.manner(ensemble.hosts.len());
         for number in 0..clock.drawn.applications {
             let mut dice = Dice::part(clock.drawn.seed, Part::Application(wide(number)));
@@ -152,13 +148,7 @@ impl Population {
     }
 
     /// Does what an application wants done.
-    fn carry_out<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
-        oracle: &mut Oracle,
-        number: usize,
-    ) {
+    fn carry_out(&mut self, clock: &mut Clockwork, ensemble: &Ensemble, oracle: &mut Oracle, number: usize) {
         while let Some(out) = self.applications[number].application.out() {
             match out {
                 Out::Dial(host) if ensemble.hosts[host].process.is_none() => {
@@ -186,10 +176,10 @@ impl Population {
     }
 
     /// The world is healed, and with it all that befell applications.
-    pub(super) fn settle_applications<F: Factory>(
+    pub(super) fn settle_applications(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
     ) {
         for number in 0..self.applications.len() {
@@ -202,10 +192,10 @@ impl Population {
     }
 
     /// All applications go.
-    pub(super) fn dismiss_applications<F: Factory>(
+    pub(super) fn dismiss_applications(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
     ) {
         for number in 0..self.applications.len() {
@@ -217,7 +207,7 @@ impl Population {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     fn carry_out_of(&mut self, number: usize) {
         let World { clock, ensemble, population, oracle, .. } = self;
         population.carry_out(clock, ensemble, oracle, number);

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytestring::ByteString;
 use harness_apps::elections::RESOURCE;
-use node_core::Factory;
 use node_recipes::election::Status;
 use node_recipes::line::{Place, Token};
 use node_wire::client::EventType;
@@ -161,11 +160,7 @@ fn is_below(path: &str) -> bool {
 impl Population {
     /// What keeps one of those that stand from leading, if anything does; and whose znode is there though
     /// nobody stands with it.
-    pub(super) fn not_led<F: Factory>(
-        &self,
-        clock: &Clockwork,
-        ensemble: &Ensemble<F>,
-    ) -> Option<(Rule, String)> {
+    pub(super) fn not_led(&self, clock: &Clockwork, ensemble: &Ensemble) -> Option<(Rule, String)> {
         let now = moment(clock.now);
         let applications = || self.applications.iter().map(|resident| &resident.application);
         let standing = applications().filter(|application| application.stands());
@@ -191,7 +186,7 @@ impl Population {
     }
 
     /// Who could not go, if anybody could not; and what is left when all are gone.
-    pub(super) fn not_gone<F: Factory>(&self, ensemble: &Ensemble<F>) -> Option<String> {
+    pub(super) fn not_gone(&self, ensemble: &Ensemble) -> Option<String> {
         if self.applications.is_empty() {
             return None;
         }

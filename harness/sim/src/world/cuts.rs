@@ -3,8 +3,6 @@
 //! The shapes are Jepsen's (halves, isolation, ring, bridge, one way); that links are cut one by one and
 //! healed in another order is FoundationDB's swizzle.
 
-use node_core::Factory;
-
 use super::nemesis::Undo;
 use super::{Chaos, Clockwork, Ensemble, Event, Oracle};
 use crate::network::{Block, HostIndex};
@@ -16,7 +14,7 @@ const THIRD: Chance = Chance(3_333);
 /// A direction between two members.
 type Link = (HostIndex, HostIndex);
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     fn links_around(&self, host: HostIndex) -> Vec<Link> {
         let sides: Vec<bool> = (0..self.hosts.len()).map(|other| other == host).collect();
         links_between(&sides)
@@ -24,10 +22,10 @@ impl<F: Factory> Ensemble<F> {
 }
 
 impl Chaos {
-    pub(super) fn isolate<F: Factory>(
+    pub(super) fn isolate(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) {
@@ -36,12 +34,7 @@ impl Chaos {
     }
 
     /// Long enough for the others to elect, and then some time in which the old leader does not know it.
-    pub(super) fn depose<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
-        oracle: &mut Oracle,
-    ) {
+    pub(super) fn depose(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble, oracle: &mut Oracle) {
         let host = self.leader(ensemble);
         let life = ensemble.hosts[host].life;
         if !ensemble.pause(clock, oracle, host) {
@@ -61,22 +54,17 @@ impl Chaos {
     }
 
     /// Members of different sides do not reach each other.
-    pub(super) fn partition<F: Factory>(
+    pub(super) fn partition(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         sides: &[bool],
     ) {
         self.block_for_a_while(clock, ensemble, oracle, links_between(sides));
     }
 
-    pub(super) fn one_way<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
-        oracle: &mut Oracle,
-    ) {
+    pub(super) fn one_way(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble, oracle: &mut Oracle) {
         let mut links = Vec::new();
         for from in 0..ensemble.hosts.len() {
             for to in 0..ensemble.hosts.len() {
@@ -88,24 +76,14 @@ impl Chaos {
         self.block_for_a_while(clock, ensemble, oracle, links);
     }
 
-    pub(super) fn ring<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
-        oracle: &mut Oracle,
-    ) {
+    pub(super) fn ring(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble, oracle: &mut Oracle) {
         let circle = self.shuffled(clock, ensemble);
         clock.counters.rings += u64::from(circle.len() > 2);
         self.block_for_a_while(clock, ensemble, oracle, ring_of(&circle));
     }
 
     /// Half of the time the leader is in the smaller half, where the larger one knows it by hearsay alone.
-    pub(super) fn bridge<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
-        oracle: &mut Oracle,
-    ) {
+    pub(super) fn bridge(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble, oracle: &mut Oracle) {
         let mut order = self.shuffled(clock, ensemble);
         if order.len() < 3 {
             return;
@@ -119,10 +97,10 @@ impl Chaos {
         self.block_for_a_while(clock, ensemble, oracle, bridge_of(&order));
     }
 
-    pub(super) fn deaf_leader<F: Factory>(
+    pub(super) fn deaf_leader(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
     ) {
         let leader = self.leader(ensemble);
@@ -131,10 +109,10 @@ impl Chaos {
         self.block_for_a_while(clock, ensemble, oracle, links);
     }
 
-    pub(super) fn mute_leader<F: Factory>(
+    pub(super) fn mute_leader(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
     ) {
         let leader = self.leader(ensemble);
@@ -144,7 +122,7 @@ impl Chaos {
     }
 
     /// Random pairs are cut one after the other, and healed one after the other in another order.
-    pub(super) fn swizzle<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn swizzle(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let order = self.shuffled(clock, ensemble);
         let mut pairs = Vec::new();
         for (place, one) in order.iter().enumerate() {
@@ -172,10 +150,10 @@ impl Chaos {
     }
 
     /// A pair loses sight of each other, both ways.
-    pub(super) fn cut_sight<F: Factory>(
+    pub(super) fn cut_sight(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         (one, other): Link,
         block: Block,
@@ -198,7 +176,7 @@ impl Chaos {
     }
 
     /// All members that vote in a random order.
-    fn shuffled<F: Factory>(&mut self, clock: &Clockwork, ensemble: &Ensemble<F>) -> Vec<HostIndex> {
+    fn shuffled(&mut self, clock: &Clockwork, ensemble: &Ensemble) -> Vec<HostIndex> {
         let mut left: Vec<HostIndex> = (0..ensemble.voters_at_most(clock)).collect();
         let mut order = Vec::new();
         while !left.is_empty() {
@@ -208,10 +186,10 @@ impl Chaos {
         order
     }
 
-    fn block_for_a_while<F: Factory>(
+    fn block_for_a_while(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         links: Vec<Link>,
     ) {
@@ -236,10 +214,10 @@ impl Chaos {
 
     /// For less than a peer's time-out a leader hears one follower alone, and that one comes back meanwhile
     /// on a connection beside the old one: what it acknowledged on both must count once.
-    fn leave_alone_with<F: Factory>(
+    fn leave_alone_with(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         leader: HostIndex,
         follower: HostIndex,
@@ -255,12 +233,7 @@ impl Chaos {
         self.lasts(clock, Undo::Unblock(links, Block::Hold), timeout_us - timeout_us / 5);
     }
 
-    pub(super) fn reset<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
-        oracle: &mut Oracle,
-    ) {
+    pub(super) fn reset(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble, oracle: &mut Oracle) {
         let (one, other) = (self.anyone(ensemble), self.anyone(ensemble));
         if one == other {
             return;

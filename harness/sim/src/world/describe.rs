@@ -1,8 +1,8 @@
 //! What a transition did, in the words of the protocol.
 
 use checker::history::{Function, Value};
+use node_core::Role;
 use node_core::io::{Effect, Event, Input, StoreOp};
-use node_core::{Factory, Role};
 use node_wire::client::{
     ConnectResponse, CreateRequest, ErrorCode, EventType, OpCode, PathWatch, ReplyHeader, SetDataRequest,
     WatcherEvent, XID_PING, XID_WATCH,
@@ -22,12 +22,7 @@ use crate::network::{EndId, HostIndex};
 
 impl Population {
     /// An effect as a reader of the protocol wants to see it; nothing of what is said often and means little.
-    pub(super) fn describe_effect<F: Factory>(
-        &self,
-        ensemble: &Ensemble<F>,
-        host: HostIndex,
-        effect: &Effect,
-    ) -> String {
+    pub(super) fn describe_effect(&self, ensemble: &Ensemble, host: HostIndex, effect: &Effect) -> String {
         let me = host + 1;
         let peer = |conn| {
             let end = EndId::of(conn).other();
@@ -63,10 +58,10 @@ impl Population {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// How each member stands.
     pub(crate) fn standings(&self) -> Vec<String> {
-        let one = |(index, host): (usize, &crate::host::Host<F>)| {
+        let one = |(index, host): (usize, &crate::host::Host)| {
             let durable = self.oracle.invariants.durable(index);
             match host.process.as_ref().map(|process| process.member().status()) {
                 None => format!("s{} is down; its disk holds the log up to {durable}", index + 1),

@@ -10,7 +10,6 @@
 
 use std::collections::BTreeMap;
 
-use node_core::Factory;
 use node_core::io::StoreOp;
 use node_log::{LogError, MemStorage, Storage};
 use node_wire::ids::{Epoch, Zxid};
@@ -37,7 +36,7 @@ const RETRY_US: u64 = 300_000;
 /// A process whose disk turned rotten is started within this time.
 const ROTTEN_START_US: u64 = 50_000;
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// True when the disk failed since this was last asked: whoever failed with it did as it should.
     fn disk_failed(&mut self, host: HostIndex) -> bool {
         let failed = self.hosts[host].disk.failed();
@@ -75,7 +74,7 @@ impl<F: Factory> Ensemble<F> {
 }
 
 impl Chaos {
-    pub(super) fn slow_disk<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble<F>) {
+    pub(super) fn slow_disk(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble) {
         let host = if clock.drawn.rare.stuck { self.leader(ensemble) } else { self.anyone(ensemble) };
         let until = clock.now + self.fate.around(clock.drawn.fault_us);
         // What does nothing at all is healed with all the rest.
@@ -88,14 +87,14 @@ impl Chaos {
     }
 
     /// The next synchronization fails and keeps nothing, everything, or a part.
-    pub(super) fn fail_sync<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn fail_sync(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let host = self.anyone(ensemble);
         let keep = if self.fate.chance(HALF) { 0 } else { self.fate.scale(1, MAX_KEPT_BYTES) };
         clock.write_down(|| Transition::Disk { host, turns: DiskTurn::SyncFails(keep) });
         ensemble.hosts[host].disk.fail_sync(usize::try_from(keep).expect("a small number"));
     }
 
-    pub(super) fn fill_disk<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn fill_disk(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let host = self.anyone(ensemble);
         clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Full });
         ensemble.hosts[host].disk.set_full(true);
@@ -104,10 +103,10 @@ impl Chaos {
     }
 
     /// A member that can't read its disk stays down until somebody has seen to it.
-    pub(super) fn recovery_failed<F: Factory>(
+    pub(super) fn recovery_failed(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         error: &LogError,
@@ -138,10 +137,10 @@ impl Chaos {
     }
 
     /// A file disappears while its member is down, one that is missed.
-    fn lose_file<F: Factory>(
+    fn lose_file(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &Oracle,
         host: HostIndex,
     ) {
@@ -165,7 +164,7 @@ impl Oracle {
     /// Files of which the log must notice that they are lost: the directory can't say that there was more
     /// when the last log goes, or one behind which an epoch begins (its first zxid may follow any), or the
     /// only snapshot.
-    pub(super) fn missed_files<F: Factory>(&self, ensemble: &Ensemble<F>, host: HostIndex) -> Vec<String> {
+    pub(super) fn missed_files(&self, ensemble: &Ensemble, host: HostIndex) -> Vec<String> {
         let disk = &ensemble.hosts[host].disk;
         let names = disk.list().unwrap_or_default();
         let (logs, snapshots) = (by_zxid(&names, "log."), by_zxid(&names, "snapshot."));
@@ -190,12 +189,7 @@ impl Oracle {
     }
 
     /// A member starts although an epoch of it is lost: it could promise again what it promised to another.
-    fn check_lost_epoch<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
-        host: HostIndex,
-    ) {
+    fn check_lost_epoch(&mut self, clock: &mut Clockwork, ensemble: &Ensemble, host: HostIndex) {
         let Some(Rot { file, lost: Some(content), .. }) = &ensemble.hosts[host].rot else { return };
         if is_epoch(file) && content[..] != *b"0" {
             let id = ensemble.server(host).0;
@@ -208,7 +202,7 @@ impl Oracle {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// The store's writer could not do what it was asked: the process ends.
     pub(super) fn store_failed(&mut self, host: HostIndex, batch: Vec<(u64, StoreOp)>, error: &LogError) {
         let failed = self.ensemble.disk_failed(host);

@@ -1,7 +1,7 @@
 //! Inputs to members, and what becomes of their effects: the driver's duties of [`node_core::io`].
 
 use node_core::io::{self, Effect, Input, StoreOp, SyncKind};
-use node_core::{Factory, Machine, Role, Status};
+use node_core::{Role, Status};
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
@@ -50,7 +50,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     pub(super) fn server(&self, host: HostIndex) -> ServerId {
         self.hosts[host].id
     }
@@ -61,7 +61,7 @@ impl<F: Factory> Ensemble<F> {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     pub(super) fn tick(&mut self, host: HostIndex, life: u64) {
         if !self.ensemble.lives(host, life) {
             return;

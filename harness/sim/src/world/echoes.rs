@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use node_core::Factory;
 use node_core::io::Input;
 use node_wire::election::Notification;
 
@@ -85,7 +84,7 @@ fn without_hearing(vote: &Notification) -> Notification {
 
 impl Oracle {
     /// A member takes something in, perhaps a vote.
-    pub(super) fn hear_vote<F: Factory>(&mut self, ensemble: &Ensemble<F>, host: HostIndex, input: &Input) {
+    pub(super) fn hear_vote(&mut self, ensemble: &Ensemble, host: HostIndex, input: &Input) {
         let vote = match input {
             Input::Notification { from, notification } => {
                 ensemble.index_of(*from).map(|peer| (peer, notification))

@@ -4,7 +4,6 @@
 //! one.
 
 use bytes::BytesMut;
-use node_core::Factory;
 use node_core::io::Input;
 use node_wire::client::{put_frame, take_frame};
 use node_wire::election::{MAX_NOTIFICATION, Notification};
@@ -32,7 +31,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// Lets the larger id of a pair try to connect, if it is not doing so.
     pub(super) fn plan_election_dial(&mut self, clock: &mut Clockwork, host: HostIndex, peer: HostIndex) {
         let (from, to) = (host.max(peer), host.min(peer));
@@ -130,7 +129,7 @@ impl<F: Factory> Ensemble<F> {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     pub(super) fn election_up(&mut self, host: HostIndex, peer: HostIndex, generation: u64) {
         let (channel, rank) = self.ensemble.channels.of(host, peer);
         if channel.up && channel.generation == generation && !channel.ends[rank].told {

@@ -6,8 +6,8 @@
 //! ([`oracle`](super::oracle)) come from outside.
 
 use harness_mutants::{Driver, Mutant};
-use node_core::Factory;
 use node_core::io::Effect;
+use node_core::{Factory, Zab};
 
 use super::machine;
 use crate::drawn::Drawn;
@@ -16,11 +16,11 @@ use crate::network::{Channels, Conn, HostIndex, Links};
 use harness_world::dice::Dice;
 
 /// Machines, processes and the wires between them.
-pub(super) struct Ensemble<F: Factory> {
-    pub(super) factory: F,
+pub(super) struct Ensemble {
+    pub(super) factory: Box<dyn Factory>,
     /// What the driver of its members does wrong.
     pub(super) driver: Driver,
-    pub(super) hosts: Vec<Host<F>>,
+    pub(super) hosts: Vec<Host>,
     pub(super) links: Links,
     pub(super) conns: Vec<Conn>,
     pub(super) conns_in_use: Vec<usize>,
@@ -31,11 +31,15 @@ pub(super) struct Ensemble<F: Factory> {
     pub(super) stepping: Option<HostIndex>,
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// Machines on which nothing runs yet, and open links.
-    pub(super) fn new(drawn: &Drawn, dice: &mut Dice, factory: F, mutant: Option<Mutant>) -> Self {
+    pub(super) fn new(drawn: &Drawn, dice: &mut Dice, mutant: Option<Mutant>) -> Self {
         let links = Links::new(drawn.hosts(), || dice.between(drawn.link_us.0, drawn.link_us.1));
         let hosts = (0..drawn.hosts()).map(|index| machine::new_host(index, drawn, dice)).collect();
+        let factory: Box<dyn Factory> = match mutant {
+            None => Box::new(Zab),
+            Some(mutant) => Box::new(mutant),
+        };
         Self {
             factory,
             driver: mutant.map_or(Driver::Sound, Mutant::driver),

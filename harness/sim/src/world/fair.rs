@@ -7,7 +7,7 @@
 //! is promised.
 
 use node_core::io::Input;
-use node_core::{Factory, Role, Status};
+use node_core::{Role, Status};
 
 use super::membership::set_of;
 use super::stages::roles;
@@ -26,9 +26,9 @@ const LATE_ELEMENT: i64 = 1_000_000_000_000;
 /// What arrives in one round at most.
 const MAX_ARRIVALS: usize = 5_000;
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     fn running(&self) -> Vec<(HostIndex, Status)> {
-        let status = |(host, machine): (HostIndex, &crate::host::Host<F>)| {
+        let status = |(host, machine): (HostIndex, &crate::host::Host)| {
             machine.process.as_ref().map(|process| (host, process.member().status()))
         };
         self.hosts.iter().enumerate().filter_map(status).collect()
@@ -36,10 +36,10 @@ impl<F: Factory> Ensemble<F> {
 }
 
 impl Population {
-    fn missing<F: Factory>(
+    fn missing(
         &self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &Oracle,
         target: Target,
     ) -> Option<String> {
@@ -79,10 +79,10 @@ impl Population {
         }
     }
 
-    fn client_goes_on<F: Factory>(
+    fn client_goes_on(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         target: Target,
@@ -146,7 +146,7 @@ impl Oracle {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Looks whether the world gets where it must be.
     pub(super) fn look_for(&mut self, target: Target) {
         let (rule, bound_us) = match target {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use node_core::io::{Input, Recovered, StoreOp};
 use node_core::tree::TreeSnapshot;
-use node_core::{Config, Factory, Phase, Role};
+use node_core::{Config, Phase, Role};
 use node_log::{Log, LogOptions, MemStorage};
 use node_wire::ids::ServerId;
 
@@ -40,7 +40,7 @@ const RELAPSE_US: u64 = 100_000;
 const EFFECTS_TO_LIVE: u64 = 12;
 
 /// A machine whose process has not started.
-pub(super) fn new_host<F: Factory>(index: HostIndex, drawn: &Drawn, dice: &mut Dice) -> Host<F> {
+pub(super) fn new_host(index: HostIndex, drawn: &Drawn, dice: &mut Dice) -> Host {
     let disk = MemStorage::new();
     Host {
         id: ServerId(u64::try_from(index).expect("members are few") + 1),
@@ -129,7 +129,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     fn fsync_delay(&self, clock: &mut Clockwork, host: HostIndex) -> u64 {
         let usual = clock.dice.around(self.hosts[host].fsync_us);
         let stuck_us = self.hosts[host].slow_until.since(clock.now);
@@ -248,12 +248,7 @@ impl<F: Factory> Ensemble<F> {
 
 impl Chaos {
     /// Lets the store's writer start on what waits.
-    pub(super) fn start_store<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
-        host: HostIndex,
-    ) {
+    pub(super) fn start_store(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble, host: HostIndex) {
         let life = ensemble.hosts[host].life;
         let Some(process) = ensemble.hosts[host].process.as_mut() else { return };
         if process.pauses == 0 && process.store.start(process.snapshot.is_some()) {
@@ -269,10 +264,10 @@ impl Chaos {
         }
     }
 
-    pub(super) fn start_process<F: Factory>(
+    pub(super) fn start_process(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) {
@@ -325,7 +320,7 @@ impl Chaos {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     pub(super) fn die(&mut self, host: HostIndex, life: u64) {
         if self.ensemble.lives(host, life) && self.clock.in_chaos() {
             self.crash(host);

@@ -5,7 +5,7 @@
 //! members can connect), ports, and dynamic files.
 
 use bytestring::ByteString;
-use node_core::{ClientRules, Factory, Reconfiguration};
+use node_core::{ClientRules, Reconfiguration};
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::{Membership, ServerLine, ServerRole};
 
@@ -39,7 +39,7 @@ pub(super) fn show_membership(membership: &Membership) -> String {
     format!("{version}: {}", servers.iter().map(server).collect::<Vec<_>>().join(" "))
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// What members are told of their clients and of their ensemble.
     pub(super) fn client_rules(&self, clock: &Clockwork) -> ClientRules {
         let rules = ClientRules {
@@ -84,7 +84,7 @@ impl<F: Factory> Ensemble<F> {
 
 impl Oracle {
     /// True when these are a quorum whatever may rule, and one of them knows what does.
-    pub(super) fn decides<F: Factory>(&self, clock: &Clockwork, ensemble: &Ensemble<F>, set: Set) -> bool {
+    pub(super) fn decides(&self, clock: &Clockwork, ensemble: &Ensemble, set: Set) -> bool {
         if !clock.drawn.changes {
             return self.is_quorum_of_all(clock, set);
         }
@@ -108,7 +108,7 @@ impl Oracle {
     }
 
     /// At the end the last membership rules everywhere.
-    pub(super) fn check_ruling<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn check_ruling(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         if !clock.drawn.changes {
             return;
         }
@@ -121,7 +121,7 @@ impl Oracle {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     fn voters(&self, membership: &Membership) -> Set {
         set_of(membership.voters().into_iter().filter_map(|ServerId(id)| HostIndex::try_from(id - 1).ok()))
     }

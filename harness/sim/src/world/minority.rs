@@ -14,7 +14,7 @@
 //! A member asks the voters that it knows of. One that was away while the ensemble moved on may know nobody
 //! but the dead, and nobody tells it who rules: of such a member nothing is promised before they come back.
 
-use node_core::{Factory, Role, Status};
+use node_core::{Role, Status};
 
 use super::membership::{Set, set_of};
 use super::stages::roles;
@@ -24,25 +24,20 @@ use crate::part::Part;
 use harness_world::dice::{Dice, HALF};
 
 impl Chaos {
-    fn living<F: Factory>(&self, ensemble: &Ensemble<F>) -> Set {
+    fn living(&self, ensemble: &Ensemble) -> Set {
         set_of((0..ensemble.hosts.len()).filter(|host| !self.left_dead.contains(host)))
     }
 
     /// True while the living are a quorum whatever may rule.
-    pub(super) fn living_suffice<F: Factory>(
-        &self,
-        clock: &Clockwork,
-        ensemble: &Ensemble<F>,
-        oracle: &Oracle,
-    ) -> bool {
+    pub(super) fn living_suffice(&self, clock: &Clockwork, ensemble: &Ensemble, oracle: &Oracle) -> bool {
         oracle.is_quorum_of_all(clock, self.living(ensemble))
     }
 
     /// The dead come back.
-    pub(super) fn raise_the_dead<F: Factory>(
+    pub(super) fn raise_the_dead(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
     ) {
         for host in std::mem::take(&mut self.left_dead) {
@@ -51,7 +46,7 @@ impl Chaos {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Draws who stays dead while all others are healed: nobody, or less than half.
     pub(super) fn leave_some_dead(&mut self) {
         let mut dice = Dice::part(self.clock.drawn.seed, Part::Minority);

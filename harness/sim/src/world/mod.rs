@@ -68,7 +68,7 @@ mod traps;
 mod watchers;
 mod wires;
 
-use node_core::{Factory, TICK};
+use node_core::TICK;
 
 use crate::client::Wake;
 use crate::drawn::Drawn;
@@ -149,9 +149,9 @@ enum Event {
 }
 
 /// Everything there is: five owners, none of which holds another, and what is beside them in some worlds.
-pub(crate) struct World<F: Factory> {
+pub(crate) struct World {
     clock: Clockwork,
-    ensemble: Ensemble<F>,
+    ensemble: Ensemble,
     chaos: Chaos,
     population: Population,
     oracle: Oracle,
@@ -195,7 +195,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// True while the process that an event was planned for still runs.
     fn lives(&self, host: HostIndex, life: u64) -> bool {
         self.hosts[host].life == life && self.hosts[host].process.is_some()
@@ -213,7 +213,7 @@ impl<F: Factory> Ensemble<F> {
 }
 
 impl Population {
-    fn begin<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    fn begin(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         for host in 0..ensemble.hosts.len() {
             let at = Time(clock.dice.between(0, 300_000));
             clock.queue.plan(at, Event::Start { host });
@@ -262,17 +262,17 @@ impl Oracle {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// A world as its seed draws it, before anything happened.
-    pub(crate) fn new(seed: u64, options: Options, factory: F) -> Self {
+    pub(crate) fn new(seed: u64, options: Options) -> Self {
         let mut dice = Dice::new(seed);
         let drawn = Drawn::new(seed, options.only, &mut dice);
-        Self::of(drawn, dice, options, factory)
+        Self::of(drawn, dice, options)
     }
 
     /// The world of these options, drawn or not.
-    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options, factory: F) -> Self {
-        let ensemble = Ensemble::new(&drawn, &mut dice, factory, options.mutant);
+    pub(crate) fn of(drawn: Drawn, mut dice: Dice, options: Options) -> Self {
+        let ensemble = Ensemble::new(&drawn, &mut dice, options.mutant);
         let record = Record::new(&drawn, &mut dice);
         Self {
             ensemble,

@@ -3,7 +3,7 @@
 //! A fault is resolved when it is injected (who leads now), counted, and carries its own end with it, so that
 //! healing is nothing but ending all faults at once. Faults overlap freely.
 
-use node_core::{Factory, Role};
+use node_core::Role;
 
 use super::machine::around_zero;
 use super::{Chaos, Clockwork, Ensemble, Event, Oracle, World};
@@ -58,12 +58,12 @@ impl Chaos {
         })
     }
 
-    pub(super) fn anyone<F: Factory>(&mut self, ensemble: &Ensemble<F>) -> HostIndex {
+    pub(super) fn anyone(&mut self, ensemble: &Ensemble) -> HostIndex {
         self.fate.index(ensemble.hosts.len())
     }
 
     /// Whoever leads; anyone when nobody does.
-    pub(super) fn leader<F: Factory>(&mut self, ensemble: &Ensemble<F>) -> HostIndex {
+    pub(super) fn leader(&mut self, ensemble: &Ensemble) -> HostIndex {
         let leads = |established: bool| {
             ensemble.hosts.iter().position(|host| {
                 host.process.as_ref().is_some_and(|process| {
@@ -90,10 +90,10 @@ impl Chaos {
         clock.plan(duration_us, Event::Undo { fault });
     }
 
-    fn pause_for_a_while<F: Factory>(
+    fn pause_for_a_while(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) {
@@ -103,7 +103,7 @@ impl Chaos {
         }
     }
 
-    fn wall_jump<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble<F>) {
+    fn wall_jump(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble) {
         let host = self.anyone(ensemble);
         let jump = i64::try_from(self.fate.between(0, 2 * MAX_JUMP_MS)).expect("a bounded jump");
         let centre = i64::try_from(MAX_JUMP_MS).expect("a bounded jump");
@@ -112,7 +112,7 @@ impl Chaos {
         clock.counters.wall_jumps += 1;
     }
 
-    fn wall_drift<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble<F>) {
+    fn wall_drift(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble) {
         let host = self.anyone(ensemble);
         ensemble.hosts[host].clock.wall_pace_ppm = around_zero(&mut self.fate, MAX_DRIFT_PPM);
         ensemble.write_down_clock(clock, host, 0);
@@ -120,12 +120,7 @@ impl Chaos {
     }
 
     /// The monotonic clock has gone on while nothing ran.
-    fn suspend<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
-        oracle: &mut Oracle,
-    ) {
+    fn suspend(&mut self, clock: &mut Clockwork, ensemble: &mut Ensemble, oracle: &mut Oracle) {
         let host = self.anyone(ensemble);
         let jump_us = self.fate.scale(10_000, MAX_SUSPENSION_US);
         ensemble.hosts[host].clock.mono_offset += jump_us;
@@ -135,7 +130,7 @@ impl Chaos {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Injects the next fault and plans the one after it.
     pub(super) fn next_fault(&mut self) {
         if !self.clock.in_chaos() {

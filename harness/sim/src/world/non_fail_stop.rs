@@ -13,7 +13,6 @@
 use std::io::ErrorKind;
 
 use harness_mutants::Driver;
-use node_core::Factory;
 use node_core::io::StoreOp;
 use node_log::{Log, LogError};
 
@@ -28,7 +27,7 @@ const FAILS: Chance = Chance(100);
 /// Disk operations within which it does.
 const OPERATIONS: u64 = 3;
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// Before a batch is carried out: lets the disk fail it, where the driver goes on then.
     pub(super) fn tempt(&self, clock: &mut Clockwork, host: HostIndex, batch: &[(u64, StoreOp)]) {
         if self.driver == Driver::SkipsFailedWrites
@@ -53,10 +52,10 @@ impl<F: Factory> Ensemble<F> {
 
 impl Chaos {
     /// After a batch was not carried out: true when the driver goes on all the same.
-    pub(super) fn goes_on<F: Factory>(
+    pub(super) fn goes_on(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         batch: &[(u64, StoreOp)],

@@ -5,7 +5,6 @@
 
 use bytes::Bytes;
 use checker::history::{Event as Line, EventKind};
-use node_core::Factory;
 use node_wire::client::{
     ChildrenResponse, CreateResponse, ErrorCode, GetDataResponse, ReplyHeader, SetDataResponse, XID_PING,
     XID_WATCH,
@@ -47,10 +46,10 @@ impl Clockwork {
 }
 
 impl Population {
-    pub(super) fn act<F: Factory>(
+    pub(super) fn act(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
     ) {
@@ -107,10 +106,10 @@ impl Population {
         self.ask(clock, oracle, index, vec![frame]);
     }
 
-    pub(super) fn invoke<F: Factory>(
+    pub(super) fn invoke(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         job: usize,
@@ -227,10 +226,10 @@ impl Population {
         self.note_session(clock, index, &Op::abandon(), answer, clock.now);
     }
 
-    pub(super) fn on_reply<F: Factory>(
+    pub(super) fn on_reply(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         frame: Bytes,
@@ -276,10 +275,10 @@ impl Population {
         self.take_reply(clock, ensemble, oracle, index, purpose, (header, body));
     }
 
-    fn take_reply<F: Factory>(
+    fn take_reply(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         purpose: Purpose,
@@ -322,10 +321,10 @@ impl Population {
     }
 
     /// The session ended as it should.
-    pub(super) fn leave<F: Factory>(
+    pub(super) fn leave(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
     ) {

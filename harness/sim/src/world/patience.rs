@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use node_core::io::{ConnId, Event, FELL_SILENT, Input, StoreOp};
-use node_core::{Factory, Role, Status};
+use node_core::{Role, Status};
 use node_wire::ids::{Epoch, ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
@@ -188,7 +188,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// Whether a member's disk has still to do what it was told before this moment.
     fn is_behind(&self, host: HostIndex, moment: Time) -> bool {
         let process = self.hosts[host].process.as_ref();
@@ -203,7 +203,7 @@ impl<F: Factory> Ensemble<F> {
 
 impl Oracle {
     /// Looks whether what leaders proposed is committed in time.
-    pub(super) fn check_commits<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn check_commits(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let bound_us = clock.commit_bound_us();
         for host in 0..ensemble.hosts.len() {
             let awake = ensemble.hosts[host].process.as_ref().is_some_and(|process| process.pauses == 0);
@@ -238,10 +238,10 @@ impl Oracle {
 
     /// This leader and the voters that have followed it since then, those of them that nothing has disturbed
     /// meanwhile.
-    pub(super) fn well_behind<F: Factory>(
+    pub(super) fn well_behind(
         &self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         leader: HostIndex,
         since: Time,
     ) -> Vec<HostIndex> {
@@ -268,11 +268,7 @@ impl Oracle {
     }
 
     /// Looks whether leaders keep learners that say nothing.
-    pub(super) fn check_silent_learners<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
-    ) {
+    pub(super) fn check_silent_learners(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let bound_us = SILENT_TIMEOUTS * clock.drawn.peer_timeout_ms * 1000 + ROOM_US;
         let kept = std::mem::take(&mut self.patience.learner_spoke);
         for (conn, spoke) in kept {
@@ -298,10 +294,10 @@ impl Oracle {
 
     /// A member closed a connection in the step in which its other end said who it is. `leads`: it leads,
     /// before and after.
-    pub(super) fn check_welcome_of_learner<F: Factory>(
+    pub(super) fn check_welcome_of_learner(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         leads: bool,
         conn: ConnId,
@@ -316,10 +312,10 @@ impl Oracle {
     }
 
     /// A leader sends its tree.
-    pub(super) fn tree_is_sent<F: Factory>(
+    pub(super) fn tree_is_sent(
         &mut self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         conn: ConnId,
     ) {
@@ -336,10 +332,10 @@ impl Oracle {
     }
 
     /// A member closes a connection. `leads`: it leads, before and after.
-    pub(super) fn check_patience<F: Factory>(
+    pub(super) fn check_patience(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         leads: bool,
         conn: ConnId,

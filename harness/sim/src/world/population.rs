@@ -4,7 +4,6 @@
 //! same session. What it asks, and what the answers mean, is in [`operations`](super::operations).
 
 use bytes::Bytes;
-use node_core::Factory;
 use node_core::io::{ClientId, Input};
 use node_wire::client::{ConnectRequest, Request};
 use node_wire::ids::Zxid;
@@ -75,7 +74,7 @@ impl Clockwork {
 
 impl Population {
     /// Lets the clients come in.
-    pub(super) fn populate<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn populate(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let (scribes, all) = (clock.drawn.clients, clock.drawn.clients + clock.drawn.visitors);
         for index in 0..clock.drawn.everybody() {
             let traffic = &self.record.traffic;
@@ -123,10 +122,10 @@ impl Population {
         clock.plan(delay_us, Event::Client { client, plan, wake });
     }
 
-    pub(super) fn wake_client<F: Factory>(
+    pub(super) fn wake_client(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         client: usize,
         plan: u64,
@@ -155,10 +154,10 @@ impl Population {
         }
     }
 
-    pub(super) fn connect_client<F: Factory>(
+    pub(super) fn connect_client(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
     ) {
@@ -187,9 +186,9 @@ impl Population {
     }
 
     /// A connection of a client to a member, with both ends open and nothing said.
-    pub(super) fn open_client_conn<F: Factory>(
+    pub(super) fn open_client_conn(
         &mut self,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &Oracle,
         client: usize,
         host: usize,
@@ -334,10 +333,10 @@ impl Population {
     }
 
     /// A client takes what arrived.
-    pub(super) fn client_receives<F: Factory>(
+    pub(super) fn client_receives(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         conn: usize,
         flow: Flow,
@@ -363,13 +362,7 @@ impl Population {
     }
 
     /// A client is told that its session is over.
-    fn is_expired<F: Factory>(
-        &mut self,
-        clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
-        oracle: &mut Oracle,
-        index: usize,
-    ) {
+    fn is_expired(&mut self, clock: &mut Clockwork, ensemble: &Ensemble, oracle: &mut Oracle, index: usize) {
         let client = &self.clients[index];
         if client.session.is_some() {
             clock.counters.expired += 1;
@@ -388,10 +381,10 @@ impl Population {
         self.on_lost(clock, ensemble, oracle, index, "session expired");
     }
 
-    fn on_connected<F: Factory>(
+    fn on_connected(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         conn: usize,
@@ -454,10 +447,10 @@ impl Population {
     }
 
     /// The connection is gone, or there was none: what was open is lost, and the next one is tried elsewhere.
-    pub(super) fn on_lost<F: Factory>(
+    pub(super) fn on_lost(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         reason: &str,
@@ -498,7 +491,7 @@ impl Population {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// What arrived at a member from a client goes to its core.
     pub(super) fn client_to_member(&mut self, conn: usize) {
         while self.oracle.violation.is_none() {

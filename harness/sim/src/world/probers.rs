@@ -1,7 +1,6 @@
 //! What probers do in a world, and what is made of their answers ([`crate::prober`]).
 
 use bytes::Bytes;
-use node_core::Factory;
 use node_wire::client::{ConnectResponse, ErrorCode, Id, ReplyHeader};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Reader;
@@ -19,10 +18,10 @@ const LINKS: u64 = 4;
 
 impl Population {
     /// A prober's next batch.
-    pub(super) fn probers<F: Factory>(
+    pub(super) fn probers(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
     ) {
@@ -45,10 +44,10 @@ impl Population {
     }
 
     /// A prober goes on with its batch.
-    pub(super) fn probe_rest<F: Factory>(
+    pub(super) fn probe_rest(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         conn: usize,
@@ -64,10 +63,10 @@ impl Population {
     }
 
     /// A client asks all of this at once.
-    pub(super) fn probe<F: Factory>(
+    pub(super) fn probe(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         mut batch: Vec<Probe>,
@@ -138,10 +137,10 @@ impl Population {
     }
 
     /// Hangs up, and connects to the same member without a pause. False when nobody is there.
-    fn connect_at_once<F: Factory>(
+    fn connect_at_once(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         password: Option<Bytes>,
@@ -177,10 +176,10 @@ impl Population {
     }
 
     /// Tries a wrong password, with requests right behind it that nobody may answer.
-    fn forge<F: Factory>(
+    fn forge(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         password: Bytes,
@@ -199,10 +198,10 @@ impl Population {
     }
 
     /// The answer to a wrong password. True when that is what it was.
-    pub(super) fn forgery_is_answered<F: Factory>(
+    pub(super) fn forgery_is_answered(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         response: &ConnectResponse,
@@ -234,10 +233,10 @@ impl Population {
     }
 
     /// A probe is answered.
-    pub(super) fn probe_is_answered<F: Factory>(
+    pub(super) fn probe_is_answered(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         header: ReplyHeader,
@@ -325,7 +324,7 @@ impl Oracle {
     }
 
     /// In the end every member holds what the law says.
-    pub(super) fn check_lists<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn check_lists(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         for host in 0..ensemble.hosts.len() {
             if let Some(process) = &ensemble.hosts[host].process {
                 let finding = self.invariants.law_of_lists(host, &process.member().tree());

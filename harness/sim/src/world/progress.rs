@@ -10,7 +10,7 @@
 //! stand outside of the set, because two quorums that share a member may both be connected within; and
 //! whoever is led by hearsay alone, beyond a bridge, is promised nothing.
 
-use node_core::{Factory, Role};
+use node_core::Role;
 
 use super::membership::{Set, is_quorum, set_of};
 use super::{Clockwork, Ensemble, Event, Oracle, World};
@@ -129,7 +129,7 @@ impl Clockwork {
 
 impl Oracle {
     /// What is not told of when it begins or ends is looked at here.
-    fn note_the_unwell<F: Factory>(&mut self, clock: &Clockwork, ensemble: &Ensemble<F>) {
+    fn note_the_unwell(&mut self, clock: &Clockwork, ensemble: &Ensemble) {
         let members = ensemble.voters_at_most(clock);
         for host in 0..members {
             let machine = &ensemble.hosts[host];
@@ -148,7 +148,7 @@ impl Oracle {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Looks who is well and whether anybody leads.
     pub(super) fn watch(&mut self) {
         if !self.clock.in_chaos() {

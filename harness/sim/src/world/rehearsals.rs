@@ -21,7 +21,6 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use node_core::Factory;
 use node_core::io::StoreOp;
 use node_core::tree::TreeSnapshot;
 use node_log::{Log, LogError, MemStorage, Recovered, Storage};
@@ -97,10 +96,10 @@ impl Clockwork {
 impl Chaos {
     /// A fork of a member's disk, where that is well. None where nothing would be judged, or where the disk
     /// follows a script.
-    fn rehearses<F: Factory>(
+    fn rehearses(
         &self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &Oracle,
         host: HostIndex,
     ) -> Option<MemStorage> {
@@ -112,10 +111,10 @@ impl Chaos {
     }
 
     /// The store is about to do this.
-    pub(super) fn rehearse_operation<F: Factory>(
+    pub(super) fn rehearse_operation(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         op: &StoreOp,
@@ -138,10 +137,10 @@ impl Chaos {
     }
 
     /// Recoveries that do not end, one that does, and one behind that.
-    fn rehearse_ends<F: Factory>(
+    fn rehearse_ends(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         disk: &MemStorage,
@@ -166,10 +165,10 @@ impl Chaos {
     }
 
     /// The power is lost right behind a recovery.
-    fn rehearse_permanence<F: Factory>(
+    fn rehearse_permanence(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         disk: &MemStorage,
@@ -207,10 +206,10 @@ impl Chaos {
     }
 
     /// A member is about to start.
-    pub(super) fn rehearse_start<F: Factory>(
+    pub(super) fn rehearse_start(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) {
@@ -226,10 +225,10 @@ impl Chaos {
         }
     }
 
-    fn rehearse_loss<F: Factory>(
+    fn rehearse_loss(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         disk: &MemStorage,
@@ -258,10 +257,10 @@ impl Chaos {
         oracle.rehearsed(clock, ensemble, host, &found, interrupted.as_ref(), &format!("lost its {file}"));
     }
 
-    fn rehearse_rot<F: Factory>(
+    fn rehearse_rot(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         disk: &MemStorage,
@@ -281,10 +280,10 @@ impl Chaos {
     }
 
     /// A snapshot is about to be written, and what it makes superfluous to go.
-    pub(super) fn rehearse_snapshot<F: Factory>(
+    pub(super) fn rehearse_snapshot(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
         snapshot: &TreeSnapshot,
@@ -320,10 +319,10 @@ impl Chaos {
     }
 
     /// A snapshot was written, and what it makes superfluous is about to go.
-    pub(super) fn rehearse_purge<F: Factory>(
+    pub(super) fn rehearse_purge(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) {
@@ -369,10 +368,10 @@ impl Chaos {
 
 impl Oracle {
     /// `ends`: what was to happen to the disk.
-    fn fails_rehearsal<F: Factory>(
+    fn fails_rehearsal(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         ends: &str,
         sentence: &str,
@@ -382,10 +381,10 @@ impl Oracle {
     }
 
     /// Whether the invariant of recoveries would accept this one.
-    fn rehearsed<F: Factory>(
+    fn rehearsed(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         found: &Recovered,
         interrupted: Option<&StoreOp>,

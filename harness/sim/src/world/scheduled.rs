@@ -3,8 +3,6 @@
 
 use std::io::ErrorKind;
 
-use node_core::Factory;
-
 use super::{Chaos, Event, World};
 use crate::network::{Block, HostIndex};
 use harness_world::time::Time;
@@ -40,7 +38,7 @@ impl Chaos {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Appoints what happens when, in microseconds, and which disk operation fails.
     pub(crate) fn appoint(&mut self, acts: &[(u64, Act)], appointment: DiskAppointment) {
         for (at, act) in acts {

@@ -1,6 +1,5 @@
 //! A drawn world written down: inputs to members by what they mean.
 
-use node_core::Factory;
 use node_core::io::{ClientId, ConnId, Input};
 use node_wire::ids::Zxid;
 use node_wire::quorum::PacketType;
@@ -30,7 +29,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// A member's clocks were set.
     pub(super) fn write_down_clock(&self, clock: &mut Clockwork, host: HostIndex, jump_us: u64) {
         clock.write_down(|| {
@@ -69,10 +68,10 @@ impl<F: Factory> Ensemble<F> {
 
 impl Population {
     /// An input reaches a member.
-    pub(super) fn write_down_input<F: Factory>(
+    pub(super) fn write_down_input(
         &self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         input: &Input,
     ) {
@@ -101,10 +100,10 @@ impl Population {
         recording.stepping = Some((host, place, 0));
     }
 
-    fn transition_of<F: Factory>(
+    fn transition_of(
         &self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         input: &Input,
     ) -> Option<Transition> {
@@ -161,10 +160,10 @@ impl Population {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Lives through a seed's world, without what is left out of it.
-    pub(crate) fn reduced(seed: u64, options: Options, factory: F, reduction: &Reduction) -> Self {
-        let mut world = Self::new(seed, options, factory);
+    pub(crate) fn reduced(seed: u64, options: Options, reduction: &Reduction) -> Self {
+        let mut world = Self::new(seed, options);
         reduction.apply(&mut world.clock.drawn);
         world.clock.reduction = reduction.clone();
         world

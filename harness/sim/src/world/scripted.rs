@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use checker::history::{EventKind, Function, Value};
 use harness_mutants::Mutant;
-use node_core::Factory;
 use node_core::io::Input;
 use node_wire::ids::Zxid;
 use workloads::Op;
@@ -55,7 +54,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     pub(super) fn runs(&self, host: HostIndex) -> bool {
         self.hosts.get(host).is_some_and(|host| host.process.is_some())
     }
@@ -146,10 +145,10 @@ impl<F: Factory> Ensemble<F> {
 impl Chaos {
     // Machines.
 
-    fn starts<F: Factory>(
+    fn starts(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) -> bool {
@@ -165,10 +164,10 @@ impl Chaos {
 impl Population {
     // Clients.
 
-    pub(super) fn connects<F: Factory>(
+    pub(super) fn connects(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         client: usize,
         host: HostIndex,
@@ -189,10 +188,10 @@ impl Population {
         true
     }
 
-    pub(super) fn asks<F: Factory>(
+    pub(super) fn asks(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
         deed: &Deed,
@@ -268,10 +267,10 @@ impl Population {
         true
     }
 
-    pub(super) fn hangs_up<F: Factory>(
+    pub(super) fn hangs_up(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
     ) -> bool {
@@ -283,13 +282,7 @@ impl Population {
         true
     }
 
-    fn client_conn<F: Factory>(
-        &self,
-        ensemble: &Ensemble<F>,
-        host: HostIndex,
-        client: usize,
-        old: usize,
-    ) -> Option<usize> {
+    fn client_conn(&self, ensemble: &Ensemble, host: HostIndex, client: usize, old: usize) -> Option<usize> {
         let life = ensemble.hosts.get(host).filter(|host| host.process.is_some())?.life;
         let conns = self.client_conns.iter().enumerate().rev();
         let mut open = conns.filter(|(_, conn)| {
@@ -298,10 +291,10 @@ impl Population {
         open.nth(old).map(|(index, _)| index)
     }
 
-    fn listens<F: Factory>(
+    fn listens(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         client: usize,
     ) -> bool {
@@ -315,10 +308,10 @@ impl Population {
         true
     }
 
-    pub(super) fn is_cut<F: Factory>(
+    pub(super) fn is_cut(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &mut Oracle,
         client: usize,
     ) -> bool {
@@ -328,11 +321,11 @@ impl Population {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// A world in which nothing has happened, for a script to move. `mutant`: whose driver it has.
-    pub(crate) fn for_script(head: &Head, mutant: Option<Mutant>, factory: F, notes: bool) -> Self {
+    pub(crate) fn for_script(head: &Head, mutant: Option<Mutant>, notes: bool) -> Self {
         let options = Options { mutant, look_inside: !head.outside, ..Options::default() };
-        let mut world = Self::of(head.drawn(), Dice::new(0), options, factory);
+        let mut world = Self::of(head.drawn(), Dice::new(0), options);
         for host in &mut world.ensemble.hosts {
             host.clock = Clock { mono_offset: host.clock.mono_offset, ..Clock::default() };
         }

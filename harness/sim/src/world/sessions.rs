@@ -16,8 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bytes::Bytes;
+use node_core::Role;
 use node_core::io::{ClientId, Event, Input, StoreOp};
-use node_core::{Factory, Role};
 use node_wire::ids::{ServerId, SessionId, Zxid};
 use node_wire::jute::Reader;
 use node_wire::quorum::{ForwardedRequest, PacketType, PingTouches, Revalidate};
@@ -100,7 +100,7 @@ fn duration(timeout_ms: i32) -> Duration {
     Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     fn mono(&self, clock: &Clockwork, host: HostIndex) -> Duration {
         self.hosts[host].clock.read(clock.now).mono
     }
@@ -120,10 +120,10 @@ impl Population {
 
 impl Oracle {
     /// Before an input reaches a core: what it tells of sessions.
-    pub(super) fn hear<F: Factory>(
+    pub(super) fn hear(
         &mut self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         population: &Population,
         host: HostIndex,
         input: &Input,
@@ -174,10 +174,10 @@ impl Oracle {
     }
 
     /// A member's epoch stands.
-    pub(super) fn hear_of_epoch<F: Factory>(
+    pub(super) fn hear_of_epoch(
         &mut self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         event: &Event,
     ) {
@@ -190,10 +190,10 @@ impl Oracle {
 
     /// A leader logs a proposal of its own: when it ends a session that no client asked to end, it was
     /// silent.
-    pub(super) fn check_expiry<F: Factory>(
+    pub(super) fn check_expiry(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         op: &StoreOp,
     ) {
@@ -231,7 +231,7 @@ impl Oracle {
     }
 
     /// A leader that nothing disturbs has ended what it has not heard of for so long.
-    pub(super) fn check_overdue<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn check_overdue(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let leads = |host: &HostIndex| {
             ensemble.hosts[*host].process.as_ref().is_some_and(|process| {
                 process.role == Role::Leading && process.established && process.pauses == 0
@@ -270,10 +270,10 @@ impl Oracle {
     }
 
     /// A member takes a client in: one that has not seen more, for the time-out that its session has.
-    fn check_welcome<F: Factory>(
+    fn check_welcome(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         client: ClientId,
         told_ms: i32,
@@ -299,10 +299,10 @@ impl Oracle {
     }
 
     /// A member writes to a client: the first frame names the session, the others are answers.
-    pub(super) fn overhear<F: Factory>(
+    pub(super) fn overhear(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         host: HostIndex,
         client: ClientId,
         frame: &Bytes,

@@ -5,7 +5,7 @@
 //! register and converge, then see every session off. Each stage has a bound of virtual time, stated here; a
 //! world that is not through by then has failed as surely as one that broke a promise.
 
-use node_core::{Factory, Role, Status};
+use node_core::{Role, Status};
 use node_wire::ids::Zxid;
 
 use super::{Clockwork, Ensemble, Event, Oracle, Population, World};
@@ -107,7 +107,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     fn statuses(&self) -> Option<Vec<Status>> {
         self.hosts.iter().map(|host| host.process.as_ref().map(|process| process.member().status())).collect()
     }
@@ -160,10 +160,10 @@ impl Population {
     }
 
     /// What keeps the quiet ensemble from being of one mind, if anything does.
-    pub(super) fn not_converged<F: Factory>(
+    pub(super) fn not_converged(
         &self,
         clock: &Clockwork,
-        ensemble: &Ensemble<F>,
+        ensemble: &Ensemble,
         oracle: &Oracle,
     ) -> Option<String> {
         if !self.record.finals_done() || !self.is_quiet() {
@@ -186,7 +186,7 @@ impl Population {
     }
 
     /// Who still has a session, if anybody has.
-    fn not_closed<F: Factory>(&self, ensemble: &Ensemble<F>) -> Option<String> {
+    fn not_closed(&self, ensemble: &Ensemble) -> Option<String> {
         if let Some(index) = self.clients.iter().position(|client| !client.gone) {
             return Some(format!("client {index} could not end its session in time"));
         }
@@ -237,7 +237,7 @@ impl Oracle {
     }
 
     /// All that was acknowledged is there, and sessions and ephemerals are what they must be.
-    pub(super) fn check_acknowledged<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    pub(super) fn check_acknowledged(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let finding = self.invariants.check_acknowledged();
         self.found(clock, finding);
         if let Some(sentence) = ensemble.parted_twins() {
@@ -248,7 +248,7 @@ impl Oracle {
         self.check_ruling(clock, ensemble);
     }
 
-    fn check_sessions<F: Factory>(&mut self, clock: &mut Clockwork, ensemble: &Ensemble<F>) {
+    fn check_sessions(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         for host in 0..ensemble.hosts.len() {
             if let Some(process) = &ensemble.hosts[host].process {
                 let tree = process.member().tree();
@@ -262,7 +262,7 @@ impl Oracle {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Ends chaos.
     pub(super) fn heal(&mut self) {
         self.clock.world_line("heal", [0, 0], String::new);

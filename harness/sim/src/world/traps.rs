@@ -4,8 +4,8 @@
 //! bugs of real implementations were. A trap waits for the first member that comes to its point, or for a
 //! later one.
 
+use node_core::Phase;
 use node_core::io::StoreOp;
-use node_core::{Factory, Phase};
 
 use super::nemesis::Undo;
 use super::{Chaos, Clockwork, Ensemble, World};
@@ -60,7 +60,7 @@ pub(super) struct Armed {
     down_us: u64,
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     fn phase(&self, host: HostIndex) -> Option<Phase> {
         self.hosts[host].process.as_ref().map(|process| process.phase)
     }
@@ -105,10 +105,10 @@ impl Chaos {
     }
 
     /// A member just learnt that its epoch stands.
-    pub(super) fn trap_established<F: Factory>(
+    pub(super) fn trap_established(
         &mut self,
         clock: &mut Clockwork,
-        ensemble: &mut Ensemble<F>,
+        ensemble: &mut Ensemble,
         host: HostIndex,
     ) {
         if self.closes(clock, host, Trap::UpToDate)
@@ -119,7 +119,7 @@ impl Chaos {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     /// Sets a trap, which waits until the world is healed, and gives an occasion to step into it.
     pub(super) fn set_trap(&mut self) {
         let trap = Trap::ALL[self.chaos.fate.index(Trap::ALL.len())];

@@ -1,7 +1,6 @@
 //! What watchers do in a world, and what is made of their answers ([`crate::watcher`]).
 
 use bytes::Bytes;
-use node_core::Factory;
 use node_wire::client::{
     ErrorCode, EventType, GetDataResponse, MultiResponse, MultiResult, ReplyHeader, WatcherEvent,
 };
@@ -25,7 +24,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     /// In every member's tree the twins are the same.
     pub(super) fn parted_twins(&self) -> Option<String> {
         let running = self.hosts.iter().filter_map(|host| Some((host.id, host.process.as_ref()?)));
@@ -259,7 +258,7 @@ impl Oracle {
     }
 
     /// What should have gone by itself, by the leader's clock.
-    pub(super) fn not_reaped<F: Factory>(&self, clock: &Clockwork, ensemble: &Ensemble<F>) -> Option<String> {
+    pub(super) fn not_reaped(&self, clock: &Clockwork, ensemble: &Ensemble) -> Option<String> {
         let leader = ensemble.hosts.iter().find(|host| {
             let leads = |status: node_core::Status| status.role == node_core::Role::Leading;
             host.process.as_ref().is_some_and(|process| leads(process.member().status()))

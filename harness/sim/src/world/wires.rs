@@ -1,7 +1,6 @@
 //! Quorum connections: dialled, used, closed, reset; and links that hold what travels on them.
 
 use bytes::BytesMut;
-use node_core::Factory;
 use node_core::io::{ConnId, Input};
 use node_wire::ids::ServerId;
 use node_wire::jute::Writer;
@@ -67,7 +66,7 @@ impl Clockwork {
     }
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     pub(super) fn dial(&self, clock: &mut Clockwork, from: HostIndex, leader: ServerId) {
         let life = self.hosts[from].life;
         let target = self.index_of(leader).filter(|to| *to != from);
@@ -219,7 +218,7 @@ impl<F: Factory> Ensemble<F> {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     pub(super) fn dial_arrives(&mut self, from: HostIndex, life: u64, to: HostIndex) {
         if !self.ensemble.lives(from, life) {
             return;

@@ -2,11 +2,11 @@
 //!
 //! A fact goes to whom it concerns: the election, the role, the store's queue, the clients. A role that can't
 //! go on says so, and the member looks for a leader again, or follows the one that is named. What a role
-//! leaves behind is in [`Base`]; what can be asked of a member is in `status` and `queries`.
+//! leaves behind is in [`Base`]; what can be asked of a member is in `view` and `status`.
 
 mod fingerprint;
-mod queries;
 mod status;
+mod view;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use crate::silence::Attention;
 use crate::zab::{Protocol, Zab};
 
 pub use status::{Role, Status};
+pub use view::MemberView;
 
 /// Connections of learners that are kept while we do not know yet that we lead.
 const MAX_PARKED: usize = 64;

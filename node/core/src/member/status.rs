@@ -1,13 +1,10 @@
 //! A look at a member from outside: for `srvr` and `mntr`, and for invariants.
 
 use node_wire::ids::{Epoch, ServerId, Zxid};
-use node_wire::membership::Membership;
-use node_wire::txn::Entry;
 
 use super::{Member, RoleState};
 use crate::leader::Leader;
 use crate::phase::Phase;
-use crate::tree::TreeSnapshot;
 use crate::zab::Protocol;
 
 /// What a member is doing.
@@ -72,73 +69,43 @@ pub struct Status {
     pub watches: usize,
 }
 
-impl<P: Protocol> Member<P> {
-    /// The last applied, that is committed, zxid: what a driver asks at each turn.
-    pub fn last_applied(&self) -> Zxid {
-        self.base.journal.applied()
-    }
-
-    /// A summary for operators and for invariants.
-    pub fn status(&self) -> Status {
-        let (role, phase, synced_followers) = match &self.role {
+impl Status {
+    /// A look at this member.
+    pub(super) fn of<P: Protocol>(member: &Member<P>) -> Self {
+        let (role, phase, synced_followers) = match &member.role {
             RoleState::Looking { .. } => (Role::Looking, Phase::Election, 0),
             RoleState::Following(learner) => (Role::Following(learner.leader()), learner.phase(), 0),
             RoleState::Leading(leader) => (Role::Leading, leader.phase(), leader.synced_followers()),
         };
-        let leader = match &self.role {
+        let leader = match &member.role {
             RoleState::Leading(leader) => Some(&**leader),
             RoleState::Looking { .. } | RoleState::Following(_) => None,
         };
-        let counts = self.base.tree.counts();
-        Status {
+        let counts = member.base.tree.counts();
+        Self {
             role,
-            observes: !self.base.quorum.contains(self.base.config.id),
-            voters: self.base.quorum.active_voters(),
+            observes: !member.base.quorum.contains(member.base.config.id),
+            voters: member.base.quorum.active_voters(),
             phase,
-            established: self.established_epoch().is_some(),
-            current_epoch: self.base.current_epoch,
-            accepted_epoch: self.base.accepted_epoch,
-            last_logged: self.base.journal.last(),
-            last_applied: self.base.journal.applied(),
-            digest: self.base.tree.digest(),
+            established: member.established_epoch().is_some(),
+            current_epoch: member.base.current_epoch,
+            accepted_epoch: member.base.accepted_epoch,
+            last_logged: member.base.journal.last(),
+            last_applied: member.base.journal.applied(),
+            digest: member.base.tree.digest(),
             znodes: counts.znodes,
-            read_only: self.base.clients.is_read_only(),
+            read_only: member.base.clients.is_read_only(),
             sessions: counts.sessions,
-            local_sessions: self.base.clients.local_sessions().len(),
+            local_sessions: member.base.clients.local_sessions().len(),
             ephemerals: counts.ephemerals,
-            clients: self.base.clients.connected(),
-            outstanding: self.base.clients.outstanding(),
+            clients: member.base.clients.connected(),
+            outstanding: member.base.clients.outstanding(),
             synced_followers,
             synced_observers: leader.map_or(0, Leader::synced_observers),
             learners: leader.map_or(0, Leader::peers),
             pending_syncs: leader.map_or(0, Leader::pending_syncs),
             data_size: counts.data_size,
-            watches: self.base.clients.watch_count(),
+            watches: member.base.clients.watch_count(),
         }
-    }
-
-    /// Its number.
-    pub fn id(&self) -> ServerId {
-        self.base.config.id
-    }
-
-    /// The membership that rules. Without a server in it where the ensemble can't change.
-    pub fn membership(&self) -> &Membership {
-        self.base.ensemble.active()
-    }
-
-    /// The rules that it follows.
-    pub fn rules(&self) -> P {
-        self.base.zab
-    }
-
-    /// The committed tree.
-    pub fn tree(&self) -> TreeSnapshot {
-        self.base.tree.snapshot()
-    }
-
-    /// The entries that are kept in memory, ascending, and how many of them are applied.
-    pub fn history(&self) -> (Vec<Entry>, usize) {
-        self.base.journal.contents()
     }
 }

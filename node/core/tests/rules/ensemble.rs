@@ -8,13 +8,12 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use node_core::io::{ClientId, ConnId, Effect, Input, Now, Recovered};
-use node_core::{ClientRules, Config, Reconfiguration, TICK};
+use node_core::{ClientRules, Config, Machine, Reconfiguration, TICK};
 use node_wire::election::Notification;
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::{PacketType, QuorumPacket};
 
 use crate::clients::{Client, Wish};
-use crate::core::Core;
 use crate::disk::{self, Disk};
 use crate::history::dotted;
 use crate::kinds;
@@ -25,7 +24,7 @@ use crate::wires::{Channel, Item, Wires};
 const MAX_DELIVERIES: usize = 10_000;
 
 struct Host {
-    core: Option<Box<dyn Core>>,
+    core: Option<Box<dyn Machine>>,
     /// The kind of member, where a suite has several.
     kind: Option<String>,
     disk: Disk,
@@ -471,7 +470,7 @@ impl Ensemble {
     pub(crate) fn send(&mut self, conn: ConnId, packet: QuorumPacket) {
         let (from, to) = (self.wires.ends[&conn].owner, self.wires.ends[&conn].peer);
         if packet.kind != PacketType::Ping || self.show_pings {
-            let leading = self.hosts[&from].core.as_ref().map(|core| core.status().role);
+            let leading = self.hosts[&from].core.as_ref().map(|core| core.member().status().role);
             let from_leader = matches!(leading, Some(node_core::Role::Leading));
             self.line(format!("{from} -> {to} {}", show::packet(&packet, from_leader)));
         }
@@ -511,7 +510,7 @@ impl Ensemble {
     pub(crate) fn state(&mut self, id: u64) -> Result<(), String> {
         let host = self.host(id)?;
         let line = match &host.core {
-            Some(core) => show::status(&core.status()),
+            Some(core) => show::status(&core.member().status()),
             None if host.puppet => "a puppet".to_owned(),
             None => "down".to_owned(),
         };
@@ -528,7 +527,7 @@ impl Ensemble {
     /// The znodes that scripts made, and their data.
     pub(crate) fn tree(&mut self, id: u64) -> Result<(), String> {
         let core = self.host(id)?.core.as_ref().ok_or("it is down")?;
-        let image = core.tree().to_image();
+        let image = core.member().tree().to_image();
         let own = image.nodes.iter().filter(|node| node.path != "/" && !node.path.starts_with("/zookeeper"));
         let nodes: Vec<String> =
             own.map(|node| format!("{}={:?}", node.path, show::text(node.data.as_deref()))).collect();

@@ -1,9 +1,7 @@
 //! The kinds of members that scripts of this suite can start: one.
 
 use node_core::io::{Now, Recovered};
-use node_core::{Config, Factory, Zab};
-
-use crate::core::Core;
+use node_core::{Config, Factory, Machine, Zab};
 
 /// A member that just started.
 pub(crate) fn start(
@@ -11,9 +9,9 @@ pub(crate) fn start(
     config: Config,
     found: Recovered,
     now: Now,
-) -> Result<Box<dyn Core>, String> {
+) -> Result<Box<dyn Machine>, String> {
     match kind {
-        None => Ok(Box::new(Zab.start(config, found, now))),
+        None => Ok(Zab.start(config, found, now)),
         Some(kind) => Err(format!("no kind of member is called {kind}")),
     }
 }

@@ -10,7 +10,6 @@
 //! prints as `0x200000001`.
 
 mod clients;
-mod core;
 mod disk;
 mod ensemble;
 mod history;

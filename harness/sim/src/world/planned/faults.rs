@@ -1,6 +1,5 @@
 //! What can be broken in a planned world, and a look at what is.
 
-use node_core::Factory;
 use node_wire::ids::ServerId;
 
 use super::super::{Clockwork, Ensemble, Oracle, World};
@@ -37,7 +36,7 @@ pub enum Process {
     Gone,
 }
 
-impl<F: Factory> Ensemble<F> {
+impl Ensemble {
     fn places(&self, directions: &[(ServerId, ServerId)]) -> Vec<(HostIndex, HostIndex)> {
         let places = |(from, to): &(ServerId, ServerId)| self.index_of(*from).zip(self.index_of(*to));
         directions.iter().filter_map(places).collect()
@@ -92,7 +91,7 @@ impl<F: Factory> Ensemble<F> {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     pub(super) fn kill_member(&mut self, member: ServerId, loses_unsynced: bool) {
         let Some(host) =
             self.ensemble.index_of(member).filter(|host| self.ensemble.hosts[*host].process.is_some())

@@ -8,7 +8,6 @@ use std::iter::Peekable;
 
 use checker::history::Event as Line;
 use harness_core::load::{self, ClientId, Due, Step, Terms};
-use node_core::Factory;
 use runs::member::MemberId;
 use workloads::{Op, Outcome, Workload};
 use zookeeper_mapping::{Answer, outcome};
@@ -76,7 +75,7 @@ impl Load {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     pub(super) fn let_clients_in(&mut self, arrivals: Arrivals) {
         let (clients, members, seed) =
             (self.plan_of().setting.clients, self.ensemble.hosts.len(), self.plan_of().setting.seed);

@@ -24,8 +24,8 @@ use std::time::Duration;
 use checker::history::Event as Line;
 use harness_mutants::Mutant;
 use node_core::commit_times::{CommitTimes, Counted};
+use node_core::io;
 use node_core::io::StoreOp;
-use node_core::{Factory, Zab, io};
 use node_wire::ids::{ServerId, Zxid};
 use workloads::{Op, Outcome, Workload};
 
@@ -186,17 +186,14 @@ pub(super) struct Plan {
 
 /// A world in which nothing happens yet but what is asked for: no member runs.
 pub fn begin(setting: Setting, workload: Workload) -> Box<dyn Ensemble> {
-    match setting.mutant {
-        None => Box::new(World::calm_world(setting, workload, Zab)),
-        Some(mutant) => Box::new(World::calm_world(setting, workload, mutant)),
-    }
+    Box::new(World::calm(setting, workload))
 }
 
-impl<F: Factory> World<F> {
-    fn calm_world(setting: Setting, workload: Workload, factory: F) -> Self {
+impl World {
+    fn calm(setting: Setting, workload: Workload) -> Self {
         let options =
             Options { mutant: setting.mutant, look_inside: false, progress: false, ..Options::default() };
-        let mut world = Self::of(calm::of(&setting), Dice::new(setting.seed), options, factory);
+        let mut world = Self::of(calm::of(&setting), Dice::new(setting.seed), options);
         for host in &mut world.ensemble.hosts {
             host.clock.wall_offset_ms = 0;
         }
@@ -299,7 +296,7 @@ impl<F: Factory> World<F> {
     }
 }
 
-impl<F: Factory> Ensemble for World<F> {
+impl Ensemble for World {
     fn now_us(&self) -> u64 {
         self.clock.now.0
     }

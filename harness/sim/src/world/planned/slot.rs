@@ -6,7 +6,6 @@
 
 use bytes::Bytes;
 use harness_core::load::{self, CONNECT_PATIENCE_NS, ClientId, Step};
-use node_core::Factory;
 use node_wire::client::{ErrorCode, XID_PING, XID_WATCH};
 use node_wire::ids::{ServerId, SessionId, Zxid};
 use workloads::Op;
@@ -86,7 +85,7 @@ impl Slot {
     }
 }
 
-impl<F: Factory> World<F> {
+impl World {
     fn slot(&mut self, slot: usize) -> &mut Slot {
         &mut self.the_plan().load.slots[slot]
     }
