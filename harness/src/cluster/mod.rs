@@ -209,6 +209,13 @@ pub trait Cluster: Send + Sync {
     /// The traffic up to now; what was under way when the last cut came is counted by then.
     fn traffic(&self) -> Async<'_, Traffic>;
 
+    /// How members that this cut separates talk all the same, where what is cut is not all that joins them:
+    /// in words for a person. None where no such way was found.
+    fn way_round<'a>(&'a self, cut: &'a Cut) -> Async<'a, Option<String>> {
+        let _ = cut;
+        Box::pin(async { Ok(None) })
+    }
+
     /// Who reaches whom, one way at a time.
     fn probe(&self) -> Async<'_, ProbeRound>;
 

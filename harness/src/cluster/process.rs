@@ -36,7 +36,8 @@ use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing
 use crate::clock::RunClock;
 use crate::events::EventLog;
 use crate::links::handle::Links;
-use crate::links::owner::{FOLDER_VARIABLE, MEMBER_VARIABLE};
+use crate::links::owner::{FOLDER_VARIABLE, MEMBER_VARIABLE, Marks};
+use crate::links::past;
 use crate::links::protocol::{EntranceSpec, LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
 use crate::store::lock::TOKEN_VARIABLE;
@@ -411,6 +412,20 @@ impl Cluster for ProcessCluster {
 
     fn traffic(&self) -> Async<'_, Traffic> {
         Box::pin(async move { Ok(Traffic { counts: self.links()?.counters().await? }) })
+    }
+
+    fn way_round<'a>(&'a self, cut: &'a Cut) -> Async<'a, Option<String>> {
+        Box::pin(async move {
+            let token = self.settings.token.clone().into();
+            let folder = std::path::absolute(&self.settings.folder).context("finding the run's folder")?;
+            let marks = Marks { token, folder: folder.canonicalize().unwrap_or(folder) };
+            let connected = tokio::task::spawn_blocking(move || past::connected(&marks)).await?;
+            let severed = |pair: &&Pair| cut.severs(**pair) || cut.severs(pair.back());
+            Ok(connected
+                .iter()
+                .find(severed)
+                .map(|pair| format!("n{} and n{} are connected past the links", pair.from.0, pair.to.0)))
+        })
     }
 
     fn probe(&self) -> Async<'_, ProbeRound> {

@@ -14,6 +14,7 @@
 //!
 //! - [`rules`]: what may be done to a direction; [`lanes`]: what is in force in each, and what is counted.
 //! - [`owner`]: whose connection it is, where everybody dials a member at one address.
+//! - [`past`]: who talks past the links.
 //! - [`forward`]: one connection; `introduction`: the one thing in it that is translated.
 //! - [`probe`]: who reaches whom, one way at a time.
 //! - [`protocol`]: the lines on standard input and output.
@@ -24,6 +25,7 @@ pub mod forward;
 pub mod handle;
 pub mod lanes;
 pub mod owner;
+pub mod past;
 pub mod probe;
 pub mod protocol;
 pub mod rules;

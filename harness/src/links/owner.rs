@@ -6,6 +6,7 @@
 //! another. Some programs write their title over their environment, as Redis and PostgreSQL do: those are
 //! known by what their standard error is, which is their member's log.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -39,6 +40,18 @@ impl Marks {
         Self { token: variable(TOKEN_VARIABLE), folder: variable(FOLDER_VARIABLE).into() }
     }
 
+    /// The open sockets of the run's members, by the kernel's numbers.
+    pub(super) fn sockets(&self) -> BTreeMap<u64, MemberId> {
+        let mut sockets = BTreeMap::new();
+        for process in processes() {
+            let Some(member) = self.member_of(&process) else { continue };
+            let Ok(files) = fs::read_dir(process.join("fd")) else { continue };
+            let links = files.filter_map(Result::ok).filter_map(|file| fs::read_link(file.path()).ok());
+            sockets.extend(links.filter_map(|link| Some((socket_number(&link)?, member))));
+        }
+        sockets
+    }
+
     /// Which member a process of this run is of.
     fn member_of(&self, process: &Path) -> Option<MemberId> {
         let environment = fs::read(process.join("environ")).ok()?;
@@ -49,20 +62,28 @@ impl Marks {
     }
 }
 
+/// The folders of all processes.
+fn processes() -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir("/proc").ok().into_iter().flatten().filter_map(Result::ok);
+    entries
+        .filter(|entry| entry.file_name().as_bytes().iter().all(u8::is_ascii_digit))
+        .map(|entry| entry.path())
+}
+
+/// The number of a socket, as an open file's link names it: `socket:[777]`.
+fn socket_number(link: &Path) -> Option<u64> {
+    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
 /// The member whose process holds the socket at `peer` that is connected to `here`; none when no process of a
 /// member of this run does.
 pub fn of(marks: &Marks, peer: SocketAddr, here: SocketAddr) -> Option<MemberId> {
     let found = |table: &str| inode(&fs::read_to_string(table).ok()?, peer, here);
     // Java dials by IPv6 sockets, wherever it dials to.
     let inode = found("/proc/self/net/tcp").or_else(|| found("/proc/self/net/tcp6"))?;
-    let socket = format!("socket:[{inode}]");
-    fs::read_dir("/proc").ok()?.filter_map(Result::ok).find_map(|entry| {
-        let name = entry.file_name();
-        if !name.as_bytes().iter().all(u8::is_ascii_digit) {
-            return None;
-        }
-        let member = marks.member_of(&entry.path())?;
-        holds(&entry.path().join("fd"), &socket).then_some(member)
+    processes().find_map(|process| {
+        let member = marks.member_of(&process)?;
+        holds(&process.join("fd"), inode).then_some(member)
     })
 }
 
@@ -104,15 +125,14 @@ fn member(environment: &[u8], token: &OsStr) -> Option<MemberId> {
 }
 
 /// What stands before an address of IPv4 in a table of IPv6's sockets: `::ffff:`.
-fn mapped() -> String {
+pub(super) fn mapped() -> String {
     format!("{:016X}{:08X}", 0, u32::from_ne_bytes([0, 0, 0xFF, 0xFF]))
 }
 
-fn holds(files: &Path, socket: &str) -> bool {
+fn holds(files: &Path, socket: u64) -> bool {
     let Ok(files) = fs::read_dir(files) else { return false };
-    files
-        .filter_map(Result::ok)
-        .any(|file| fs::read_link(file.path()).is_ok_and(|link| link.as_os_str() == socket))
+    let mut links = files.filter_map(Result::ok).filter_map(|file| fs::read_link(file.path()).ok());
+    links.any(|link| socket_number(&link) == Some(socket))
 }
 
 #[cfg(test)]

@@ -230,9 +230,10 @@ impl Work {
         let mut seen = None;
         match &action {
             Action::Cut(cut) => {
+                let way = cluster.way_round(cut).await;
                 let after = cluster.heal(&fault).await?;
                 let before = self.before().remove(&fault).unwrap_or_default();
-                seen = Some(proof::at_the_end_of_a_cut(cut, &before, &after));
+                seen = Some(proof::at_the_end_of_a_cut(cut, &before, &after, way?));
             }
             Action::Kill { members } => cluster.restart(members, loses_unsynced).await?,
             Action::Replace { members, by } => cluster.restart_as(members, *by).await?,

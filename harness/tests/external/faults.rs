@@ -177,3 +177,27 @@ fn what_is_wrong_with_a_fault_of_ones_own_is_said_before_any_member_starts() {
     }
     assert!(!folder.path().join("runs").exists(), "nothing was begun");
 }
+
+/// A slip of one word, or a system that tells others where it listens: the links are cut, and the members
+/// talk on. Where no member dials another one at all, nothing shows that the links join them.
+#[test]
+fn a_cut_of_links_that_members_go_round_or_do_not_use_is_not_verified() {
+    for (dialled, words) in [
+        ("{others:{listen.0}}", "are connected past the links"),
+        ("$(true {others:{dial.0}})''", "nothing was said that way before it either"),
+    ] {
+        let folder = Folder::new();
+        let system = folder.system("", "sound", "");
+        let file = folder.path().join(&system);
+        let written = std::fs::read_to_string(&file).expect("a file");
+        assert!(written.contains("{others:{dial.0}}"), "{written}");
+        std::fs::write(&file, written.replace("{others:{dial.0}}", dialled)).expect("written");
+        let run =
+            folder.run(&system, &["--nemesis", "partition-one", "--interval", "4s", "--time-limit", "6s"]);
+        ended(&run, 2);
+        let results = read(&folder.latest().join("results.json"));
+        assert_eq!(results["faults"]["verified"], 0, "{results}");
+        let faults = std::fs::read_to_string(folder.latest().join("faults.jsonl")).expect("a file");
+        assert!(faults.contains(words), "{faults}");
+    }
+}

@@ -34,7 +34,11 @@ pub(super) async fn cut_bites(
     if cut.how == Severing::Reject {
         proof = proof.and(refuses(cluster, cut, before, in_force).await?);
     }
-    Ok(proof)
+    // Probes go over what is cut. Whether members have another way is to be seen elsewhere.
+    Ok(match cluster.way_round(cut).await? {
+        None => proof,
+        Some(way) => proof.and(Proof::new(false, way)),
+    })
 }
 
 /// Whether probes go where the faults in force let them, and nowhere else.
@@ -102,8 +106,12 @@ async fn refuses(
     }
 }
 
-/// What the counters tell when a cut ends: what crossed it, and what wanted to.
-pub fn at_the_end_of_a_cut(cut: &Cut, before: &Traffic, after: &Traffic) -> Proof {
+/// What the counters tell when a cut ends: what crossed it, and what wanted to. `way` is how members that it
+/// separated talked all the same, if they did.
+///
+/// Where nothing was ever said over what was cut, and nothing wanted to be, nothing shows that members talk
+/// by it at all.
+pub fn at_the_end_of_a_cut(cut: &Cut, before: &Traffic, after: &Traffic, way: Option<String>) -> Proof {
     let crossed = after.forwarded(cut).saturating_sub(before.forwarded(cut));
     let refused = after.refused(cut).saturating_sub(before.refused(cut));
     let (bytes, dials) = after.waiting(cut);
@@ -113,8 +121,17 @@ pub fn at_the_end_of_a_cut(cut: &Cut, before: &Traffic, after: &Traffic) -> Proo
         Severing::Silence if refused > 0 => format!("{refused} packets were dropped"),
         Severing::Silence => format!("{bytes} bytes and {dials} connections waited"),
     };
-    Proof::new(crossed == 0, format!("{crossed} bytes crossed while it held; {wanted}"))
+    let proof = Proof::new(crossed == 0, format!("{crossed} bytes crossed while it held; {wanted}"));
+    let used = after.forwarded(cut) > 0 || refused > 0 || bytes > 0 || dials > 0;
+    let proof = if used { proof } else { proof.and(Proof::new(false, UNUSED.to_owned())) };
+    match way {
+        None => proof,
+        Some(way) => proof.and(Proof::new(false, way)),
+    }
 }
+
+/// Of a cut that nothing ever wanted to cross.
+const UNUSED: &str = "nothing was said that way before it either, so nothing shows that members talk by it";
 
 #[cfg(test)]
 mod tests {
@@ -203,13 +220,37 @@ mod tests {
                 refused,
             }],
         };
-        let end = |after| at_the_end_of_a_cut(&silence, &traffic(7, 0, 0), &after);
+        let end = |after| at_the_end_of_a_cut(&silence, &traffic(7, 0, 0), &after, None);
         assert!(end(traffic(7, 30, 0)).holds);
         assert!(!end(traffic(8, 30, 0)).holds);
         let words = |proof: Proof| proof.detail.evidence.expect("words");
         assert!(words(end(traffic(7, 30, 0))).ends_with("30 bytes and 0 connections waited"));
         let reject = cut(&[(1, 2)], Severing::Reject);
-        let refused = at_the_end_of_a_cut(&reject, &traffic(7, 0, 1), &traffic(7, 0, 5));
+        let refused = at_the_end_of_a_cut(&reject, &traffic(7, 0, 1), &traffic(7, 0, 5), None);
         assert!(words(refused).ends_with("4 were refused"));
+    }
+
+    #[test]
+    fn a_cut_that_nothing_wanted_to_cross_or_that_members_go_round_shows_nothing() {
+        let silence = cut(&[(1, 2)], Severing::Silence);
+        let traffic = |forwarded, waiting| Traffic {
+            counts: vec![Count {
+                pair: Pair::new(MemberId(1), MemberId(2)),
+                forwarded,
+                waiting,
+                dials_waiting: 0,
+                refused: 0,
+            }],
+        };
+        let end = |forwarded, waiting, way: Option<&str>| {
+            let (before, after) = (traffic(forwarded, 0), traffic(forwarded, waiting));
+            at_the_end_of_a_cut(&silence, &before, &after, way.map(str::to_owned))
+        };
+        assert!(!end(0, 0, None).holds, "nobody talks that way");
+        assert!(end(0, 1, None).holds, "somebody wanted to");
+        assert!(end(7, 0, None).holds, "they did before, and had nothing to say");
+        let round = end(7, 30, Some("n1 and n2 are connected past the links"));
+        assert!(!round.holds);
+        assert!(round.detail.evidence.expect("words").ends_with("past the links"));
     }
 }

@@ -75,9 +75,10 @@ pub fn check(
     let answers = answers(history);
     let mut findings = Vec::new();
     let mut long_enough = 0;
+    let noticed = UNNOTICED * timeout + lateness;
     for stretch in &stretches {
         let gap = longest_gap(&answers, stretch);
-        long_enough += usize::from(stretch.to - stretch.from >= UNNOTICED * timeout + lateness);
+        long_enough += usize::from(stretch.to - stretch.from >= noticed);
         if stalls::within(observed, stretch.from, stretch.to)
             || asked_for(run, history, stretch, gap) < MINIMUM_EACH
         {
@@ -86,7 +87,7 @@ pub fn check(
         let took = gap.1 - gap.0;
         let took_ms = duration(ns_to_ms(took));
         let FaultRecord { id, kind, .. } = stretch.fault;
-        if took >= UNNOTICED * timeout + lateness && is_unnoticed(stretch, gap.1, observed) {
+        if took >= noticed && is_unnoticed(stretch, gap.1, observed) {
             findings.push(format!(
                 "no progress: from {} s on nobody noticed for {took_ms} that {id} ({kind}) had taken the \
                  leader from its quorum: no higher epoch, and no change acknowledged though n{} were \
@@ -104,13 +105,19 @@ pub fn check(
         }
     }
     let evidence = json!({"stretches": stretches.len(), "long_enough": long_enough, "findings": findings});
+    let faults = plural(u64::try_from(stretches.len()).unwrap_or(u64::MAX), "fault");
     let (verdict, summary) = match findings.as_slice() {
-        [] => (
+        [] if long_enough == 0 => (
             Verdict::Valid,
             format!(
-                "somebody led and acknowledged wherever a quorum was connected ({})",
-                plural(u64::try_from(stretches.len()).unwrap_or(u64::MAX), "fault")
+                "nothing was judged: a quorum was connected under {faults}, and nowhere for the {} after \
+                 which it must have gone on",
+                duration(ns_to_ms(noticed))
             ),
+        ),
+        [] => (
+            Verdict::Valid,
+            format!("somebody led and acknowledged wherever a quorum was connected ({faults})"),
         ),
         [only] => (Verdict::Invalid, only.clone()),
         [first, rest @ ..] => (Verdict::Invalid, format!("{first} (and {} more)", rest.len())),
