@@ -235,7 +235,11 @@ impl ProcessCluster {
             if words.contains("in use") {
                 return Err(PortClash(self.ports.client(*id)).into());
             }
-            bail!("member {} ended while the ensemble was starting; the end of its log:\n{words}", id.0);
+            bail!(
+                "member {} ended while the ensemble was starting; the end of its log ({}):\n{words}",
+                id.0,
+                self.member(*id)?.place().log_file().display()
+            );
         }
         if !in_time {
             bail!(

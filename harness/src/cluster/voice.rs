@@ -49,9 +49,14 @@ impl Place {
         self.events.push(Stamped { time, node: self.id, event });
     }
 
+    /// Where its log is.
+    pub(super) fn log_file(&self) -> PathBuf {
+        self.folder.join("log")
+    }
+
     /// Its log, to be written on.
     pub(super) fn log(&self) -> anyhow::Result<File> {
-        append(&self.folder.join("log"))
+        append(&self.log_file())
     }
 
     /// What takes the lines of one of its processes.
@@ -61,7 +66,7 @@ impl Place {
 
     /// The end of its log, for a message.
     pub(super) fn last_words(&self) -> String {
-        let text = std::fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let text = std::fs::read_to_string(self.log_file()).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
     }

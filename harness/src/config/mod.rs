@@ -577,7 +577,7 @@ impl RunOptions {
             if nemesis.needs_leader() && !self.system.traits().tells_leader {
                 return Err(Failure::usage(format!(
                     "--nemesis {}: it aims at the leader, and nobody tells who that is; say it in {} as \
-                     `leader` of `[member]`, or take {}",
+                     `leader` (of `[member]`, or of `x-harness` in a Compose file), or take {}",
                     nemesis.name(),
                     self.system.name(),
                     aimless()

@@ -122,7 +122,8 @@ impl<'a> Blame<'a> {
 
     /// The fault of the first election that was held meanwhile, so that the elections and the outages never
     /// name different ones. Without an election: the one that was asked for as the outage began, or the
-    /// latest that was at work then, or else the first asked for before it ended.
+    /// latest that was at work then, or else the first asked for in its first half: one that came later can't
+    /// have cost most of it.
     fn cause(&mut self, from_ns: u64, to_ns: u64) -> Option<&'a str> {
         let at_work = self.at_work(from_ns);
         let as_it_began = from_ns.saturating_add(self.tolerance_ns).min(to_ns);
@@ -132,7 +133,7 @@ impl<'a> Blame<'a> {
             first_between(&self.stopping, from_ns, as_it_began)
                 .or_else(|| first_between(&self.asked, from_ns, as_it_began))
                 .or(at_work)
-                .or_else(|| first_between(&self.asked, from_ns, to_ns))
+                .or_else(|| first_between(&self.asked, from_ns, from_ns.midpoint(to_ns)))
                 .map(|fault| fault.id.as_str())
         })
     }
@@ -333,7 +334,8 @@ mod tests {
             from_history(&history, Beside { faults, ..Beside::default() }, MINIMUM_NS).remove(0).fault
         };
         assert_eq!(named(&faults).as_deref(), Some("F2"));
-        assert_eq!(named(&faults[2..]).as_deref(), Some("F3"));
+        assert_eq!(named(&faults[2..]), None, "most of it had passed before anybody asked for F3");
+        assert_eq!(named(&[fault("F4", 1090, 1500)]).as_deref(), Some("F4"));
     }
 
     #[test]

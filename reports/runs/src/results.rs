@@ -472,7 +472,8 @@ pub struct Outage {
     pub from_ns: u64,
     /// The acknowledgement that ended it, or the end of the run.
     pub to_ns: u64,
-    /// The latest fault injected before its end and not gone before its start.
+    /// The fault that is blamed for it: of an election that was held meanwhile, or at work as it began, or
+    /// asked for in its first half.
     #[serde(default)]
     pub fault: Option<String>,
     /// Whether the run ended before a write was acknowledged again.

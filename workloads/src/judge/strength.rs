@@ -154,15 +154,21 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
     }
     let (verdict, summary) = if lacking.is_empty() {
         (Verdict::Valid, strong(overall.total(), rate, faults.len()))
+    } else if too_soon == lacking.len() {
+        (Verdict::Unknown, format!("faults came too soon to find a violation: {}", lacking.join("; ")))
     } else {
-        let what = if too_soon == lacking.len() { "faults came too soon" } else { "the load was too weak" };
-        (Verdict::Unknown, format!("{what} to find a violation: {}", lacking.join("; ")))
+        let lacking = lacking.join("; ");
+        (Verdict::Unknown, format!("the load was too weak to find a violation: {lacking}; {MORE}"))
     };
     CheckResult::new("load", verdict, summary).with_evidence(json!({
         "overall": overall, "rate": rate, "faults": faults, "lacking": lacking,
         "harness_lag_ns": beside.harness_lag_ns,
     }))
 }
+
+/// What strengthens a load.
+const MORE: &str =
+    "more comes of a longer --interval with a longer --time-limit, of --rate and of --concurrency";
 
 /// How a lack of successes before a fault ends, in words.
 const BEFORE: &str = " before it";

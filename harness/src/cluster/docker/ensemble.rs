@@ -319,8 +319,9 @@ impl DockerCluster {
             let words = self.member(*id)?.place.last_words();
             let hint = self.about_process_1(*id, &words);
             bail!(
-                "member {} ended while the ensemble was starting; the end of its log:\n{words}{hint}",
-                id.0
+                "member {} ended while the ensemble was starting; the end of its log ({}):\n{words}{hint}",
+                id.0,
+                self.member(*id)?.place.log_file().display()
             );
         }
         if !in_time {

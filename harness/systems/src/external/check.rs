@@ -197,7 +197,7 @@ impl Talk<'_> {
         let line = lines::asked(op, self.asked, &member.address.to_string(), PATIENCE);
         let began = Instant::now();
         let answered = process.converse(&line, PATIENCE + GRACE).await;
-        let arrived = member.arrived();
+        let heard = member.heard();
         let line = match answered {
             Ok(line) => line,
             Err(why) => {
@@ -209,7 +209,7 @@ impl Talk<'_> {
         match self.outcome(op, &process, &line) {
             Err(why) => self.found(tried, format!("{why}; its line: {said}"), Weight::Fault),
             Ok(outcome) => {
-                let (seen, weight) = judged(op, conduct, (outcome.kind, outcome.error.as_deref()), arrived);
+                let (seen, weight) = judged(op, conduct, (outcome.kind, outcome.error.as_deref()), heard);
                 let took = began.elapsed().as_millis();
                 self.found(tried, format!("{seen} ({took} ms): {said}"), weight);
             }
@@ -331,15 +331,16 @@ impl Talk<'_> {
     }
 }
 
-/// How an answer weighs, by what could be known at that moment. `arrived` counts the requests that the member
-/// saw.
-fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), arrived: usize) -> (String, Weight) {
+/// How an answer weighs, by what could be known at that moment.
+fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), heard: Heard) -> (String, Weight) {
     let good = |words: &str| (words.to_owned(), Weight::Good);
     let advice = |words: &str| (words.to_owned(), Weight::Advice);
     let fault = |words: &str| (words.to_owned(), Weight::Fault);
-    if arrived > 1 {
-        return (format!("it sent the request {arrived} times: nothing may be tried again"), Weight::Fault);
+    if heard.requests > 1 {
+        let times = heard.requests;
+        return (format!("it sent the request {times} times: nothing may be tried again"), Weight::Fault);
     }
+    let arrived = heard.requests;
     match (said, conduct) {
         ((EventKind::Ok, _), _) => fault("ok, though nobody answered"),
         ((EventKind::Fail, Some(error)), _) if error == checker::history::BAD_VERSION => {
@@ -358,6 +359,8 @@ fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), arrived: u
         ((_, _), Conduct::Refuses) => {
             advice("info is true and costs an identity each time: nothing was sent, so say fail, not-sent")
         }
+        // Nothing of it can have been committed.
+        ((EventKind::Fail, _), _) if heard.is_begun_only => good("fail: it had not asked to commit"),
         ((EventKind::Fail, _), _) if op.is_change() && arrived > 0 => {
             fault("fail, though the request had left: nobody knows what became of it, so it is info")
         }
@@ -372,10 +375,22 @@ fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), arrived: u
     }
 }
 
+/// What a member heard of a request.
+#[derive(Clone, Copy, Debug, Default)]
+struct Heard {
+    /// How often it came. A value that stands in one request twice is one request.
+    requests: usize,
+    /// It came in a transaction that was begun, in words, and not yet committed.
+    is_begun_only: bool,
+}
+
+/// Values that come within this time over one connection are of one request: whoever tries again has waited.
+const ONE_REQUEST: Duration = Duration::from_millis(50);
+
 /// A member of the conversation.
 struct Member {
     address: SocketAddr,
-    arrived: Arc<Mutex<usize>>,
+    heard: Arc<Mutex<Heard>>,
     /// What accepts; none where nobody listens.
     task: Option<JoinHandle<()>>,
     /// A port that is bound and not listened on, so that nobody else takes it.
@@ -385,26 +400,25 @@ struct Member {
 impl Member {
     async fn open(conduct: Conduct, greeting: &[u8]) -> std::io::Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let arrived = Arc::new(Mutex::new(0));
+        let heard = Arc::new(Mutex::new(Heard::default()));
         if conduct == Conduct::Refuses {
             let socket = TcpSocket::new_v4()?;
             socket.bind(any)?;
-            return Ok(Self { address: socket.local_addr()?, arrived, task: None, _held: Some(socket) });
+            return Ok(Self { address: socket.local_addr()?, heard, task: None, _held: Some(socket) });
         }
         let listener = TcpListener::bind(any).await?;
         let address = listener.local_addr()?;
-        let (seen, greeting) = (Arc::clone(&arrived), greeting.to_vec());
+        let (seen, greeting) = (Arc::clone(&heard), greeting.to_vec());
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(hear(stream, conduct, greeting.clone(), Arc::clone(&seen)));
             }
         });
-        Ok(Self { address, arrived, task: Some(task), _held: None })
+        Ok(Self { address, heard, task: Some(task), _held: None })
     }
 
-    /// How often the value arrived.
-    fn arrived(&self) -> usize {
-        *self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
+    fn heard(&self) -> Heard {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -416,20 +430,28 @@ impl Drop for Member {
     }
 }
 
-/// Reads what a client sends, and counts how often the value is in it.
-async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: Vec<u8>, arrived: Arc<Mutex<usize>>) {
+/// Reads what a client sends, and counts the requests in it by their value.
+async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: Vec<u8>, heard: Arc<Mutex<Heard>>) {
     if stream.write_all(&greeting).await.is_err() {
         return;
     }
-    let mut heard = Vec::new();
+    let mut read = Vec::new();
     let forms = [VALUE.to_string(), STANDARD.encode(VALUE.to_string())];
     let mut counted = 0;
-    while let Ok(1..) = stream.read_buf(&mut heard).await {
+    let mut last: Option<Instant> = None;
+    while let Ok(1..) = stream.read_buf(&mut read).await {
         let times: usize = forms
             .iter()
-            .map(|form| heard.windows(form.len()).filter(|part| *part == form.as_bytes()).count())
+            .map(|form| read.windows(form.len()).filter(|part| *part == form.as_bytes()).count())
             .sum();
-        *arrived.lock().unwrap_or_else(PoisonError::into_inner) += times - counted;
+        let mut told = heard.lock().unwrap_or_else(PoisonError::into_inner);
+        if times > counted {
+            let of_the_last = last.is_some_and(|last| last.elapsed() < ONE_REQUEST);
+            told.requests += usize::from(!of_the_last);
+            last = Some(Instant::now());
+        }
+        told.is_begun_only = is_begun_only(&read);
+        drop(told);
         counted = times;
         // With a greeting there are hands to shake first.
         if conduct == Conduct::Resets && (greeting.is_empty() || counted > 0) {
@@ -437,6 +459,13 @@ async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: Vec<u8>, arrive
             return;
         }
     }
+}
+
+/// Whether a transaction was begun in what was said, and not asked to be committed: as databases of SQL have
+/// it.
+fn is_begun_only(said: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(said).to_ascii_uppercase();
+    ["BEGIN", "START TRANSACTION"].iter().any(|word| said.contains(word)) && !said.contains("COMMIT")
 }
 
 #[cfg(test)]
@@ -447,7 +476,8 @@ mod tests {
     fn an_answer_weighs_by_what_could_be_known() {
         let write = operation(Function::Write).expect("a write");
         let read = operation(Function::Read).expect("a read");
-        let weight = |op: &Op, conduct, said, arrived| judged(op, conduct, said, arrived).1;
+        let heard = |requests| Heard { requests, is_begun_only: false };
+        let weight = |op: &Op, conduct, said, requests| judged(op, conduct, said, heard(requests)).1;
         let (info, fail) = ((EventKind::Info, None), (EventKind::Fail, Some("refused")));
         assert_eq!(weight(&write, Conduct::Resets, info, 1), Weight::Good);
         assert_eq!(weight(&write, Conduct::Resets, fail, 1), Weight::Fault);
@@ -457,5 +487,25 @@ mod tests {
         assert_eq!(weight(&write, Conduct::Refuses, (EventKind::Fail, Some("not-sent: x")), 0), Weight::Good);
         assert_eq!(weight(&read, Conduct::IsSilent, (EventKind::Ok, None), 0), Weight::Fault);
         assert_eq!(weight(&read, Conduct::Resets, fail, 0), Weight::Good);
+        let begun = Heard { requests: 1, is_begun_only: true };
+        assert_eq!(judged(&write, Conduct::Resets, fail, begun).1, Weight::Good);
+        assert!(is_begun_only(b"start transaction; insert into t values (1)"));
+        assert!(!is_begun_only(b"begin; insert into t values (1); commit"));
+        assert!(!is_begun_only(b"insert into t values (1)"));
+    }
+
+    #[tokio::test]
+    async fn a_value_that_stands_in_a_request_twice_is_one_request() {
+        let member = Member::open(Conduct::IsSilent, b"").await.expect("a port");
+        let said = format!("insert values ({VALUE}) on conflict update set v = {VALUE}");
+        for requests in 1..=2 {
+            let mut client = TcpStream::connect(member.address).await.expect("connected");
+            client.write_all(said.as_bytes()).await.expect("sent");
+            let deadline = Instant::now() + FAREWELL;
+            while member.heard().requests < requests && Instant::now() < deadline {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!(member.heard().requests, requests);
+        }
     }
 }
