@@ -13,6 +13,7 @@
 mod guarded;
 
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -438,17 +439,20 @@ async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: Vec<u8>, heard:
     let mut read = Vec::new();
     let forms = [VALUE.to_string(), STANDARD.encode(VALUE.to_string())];
     let mut counted = 0;
-    let mut last: Option<Instant> = None;
-    while let Ok(1..) = stream.read_buf(&mut read).await {
+    // When a value came last, and between which bytes.
+    let mut last: Option<(Instant, Range<usize>)> = None;
+    while let Ok(length @ 1..) = stream.read_buf(&mut read).await {
         let times: usize = forms
             .iter()
             .map(|form| read.windows(form.len()).filter(|part| *part == form.as_bytes()).count())
             .sum();
         let mut told = heard.lock().unwrap_or_else(PoisonError::into_inner);
         if times > counted {
-            let of_the_last = last.is_some_and(|last| last.elapsed() < ONE_REQUEST);
-            told.requests += usize::from(!of_the_last);
-            last = Some(Instant::now());
+            let new = read.len() - length..read.len();
+            let of_the_last = last
+                .is_some_and(|(at, bytes)| at.elapsed() < ONE_REQUEST && read[bytes] != read[new.clone()]);
+            told.requests += if of_the_last { 0 } else { requests(&read[new.clone()], times - counted) };
+            last = Some((Instant::now(), new));
         }
         told.is_begun_only = is_begun_only(&read);
         drop(told);
@@ -459,6 +463,17 @@ async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: Vec<u8>, heard:
             return;
         }
     }
+}
+
+/// How many requests these bytes are, in which the value stands so often: as many, where they are the same
+/// bytes again and again.
+fn requests(said: &[u8], times: usize) -> usize {
+    if times < 2 || !said.len().is_multiple_of(times) {
+        return 1;
+    }
+    let (first, _) = said.split_at(said.len() / times);
+    let again = said.chunks(first.len().max(1)).all(|part| part == first);
+    if again { times } else { 1 }
 }
 
 /// Whether a transaction was begun in what was said, and not asked to be committed: as databases of SQL have
@@ -492,10 +507,13 @@ mod tests {
         assert!(is_begun_only(b"start transaction; insert into t values (1)"));
         assert!(!is_begun_only(b"begin; insert into t values (1); commit"));
         assert!(!is_begun_only(b"insert into t values (1)"));
+        assert_eq!(requests(b"write 7\nwrite 7\n", 2), 2);
+        assert_eq!(requests(b"insert 7 or update 7", 2), 1);
+        assert_eq!(requests(b"write 7\n", 1), 1);
     }
 
     #[tokio::test]
-    async fn a_value_that_stands_in_a_request_twice_is_one_request() {
+    async fn a_value_that_stands_in_a_request_twice_is_one_request_and_a_request_again_is_not() {
         let member = Member::open(Conduct::IsSilent, b"").await.expect("a port");
         let said = format!("insert values ({VALUE}) on conflict update set v = {VALUE}");
         for requests in 1..=2 {
