@@ -124,13 +124,17 @@ impl ProcessCluster {
         let mut command = Command::new(&self.executable);
         command.arg("links");
         self.mark(&mut command);
-        let folder = std::path::absolute(&self.settings.folder).context("finding the run's folder")?;
-        // As the kernel will name what is open below it.
-        command.env(FOLDER_VARIABLE, folder.canonicalize().unwrap_or(folder));
+        command.env(FOLDER_VARIABLE, self.folder()?);
         let log = File::create(self.settings.folder.join("links.log")).context("creating links.log")?;
         command.stderr(log);
         let links = Links::spawn(&self.spawner, command)?;
         Ok(self.links.get_or_init(|| links))
+    }
+
+    /// The run's folder, as the kernel names what is open below it.
+    fn folder(&self) -> anyhow::Result<PathBuf> {
+        let folder = std::path::absolute(&self.settings.folder).context("finding the run's folder")?;
+        Ok(folder.canonicalize().unwrap_or(folder))
     }
 
     fn links(&self) -> anyhow::Result<&Links> {
@@ -420,9 +424,7 @@ impl Cluster for ProcessCluster {
 
     fn way_round<'a>(&'a self, cut: &'a Cut) -> Async<'a, Option<String>> {
         Box::pin(async move {
-            let token = self.settings.token.clone().into();
-            let folder = std::path::absolute(&self.settings.folder).context("finding the run's folder")?;
-            let marks = Marks { token, folder: folder.canonicalize().unwrap_or(folder) };
+            let marks = Marks { token: self.settings.token.clone().into(), folder: self.folder()? };
             let connected = tokio::task::spawn_blocking(move || past::connected(&marks)).await?;
             let severed = |pair: &&Pair| cut.severs(**pair) || cut.severs(pair.back());
             Ok(connected

@@ -90,15 +90,34 @@ pub fn of(marks: &Marks, peer: SocketAddr, here: SocketAddr) -> Option<MemberId>
 /// The number of the socket at `peer` that is connected to `here`, in a table of IPv4's or of IPv6's sockets.
 fn inode(table: &str, peer: SocketAddr, here: SocketAddr) -> Option<u64> {
     let (peer, here) = (as_in_table(peer)?, as_in_table(here)?);
+    let found = rows(table).find(|row| row.here == peer && row.there == here)?;
+    Some(found.socket).filter(|socket| *socket != 0)
+}
+
+/// A socket in one of the kernel's tables, in its words.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row<'a> {
+    /// Its own address.
+    pub(super) here: &'a str,
+    /// The other end's.
+    pub(super) there: &'a str,
+    /// Its state.
+    pub(super) state: &'a str,
+    /// Its number; zero when nobody holds it any more.
+    pub(super) socket: u64,
+}
+
+/// The sockets of a table of IPv4's or of IPv6's, the latter's addresses of IPv4 as in the former.
+pub(super) fn rows(table: &str) -> impl Iterator<Item = Row<'_>> {
     let mapped = mapped();
-    table.lines().find_map(|line| {
-        let addresses = line.split_ascii_whitespace().skip(1).take(2);
-        let mut addresses = addresses.map(|address| address.strip_prefix(&mapped).unwrap_or(address));
-        let mut words = line.split_ascii_whitespace().skip(3);
-        let is_it = addresses.next()? == peer && addresses.next()? == here;
-        // Behind the addresses: state, queues, timer, retransmissions, user, time-out.
-        let number = words.nth(6)?;
-        is_it.then(|| number.parse().ok()).flatten().filter(|number| *number != 0)
+    table.lines().filter_map(move |line| {
+        let mut words = line.split_ascii_whitespace().skip(1);
+        let mut address = || words.next().map(|word| word.strip_prefix(mapped.as_str()).unwrap_or(word));
+        let (here, there) = (address()?, address()?);
+        let state = words.next()?;
+        // Behind the state: queues, timer, retransmissions, user, time-out.
+        let socket = words.nth(5)?.parse().ok()?;
+        Some(Row { here, there, state, socket })
     })
 }
 
@@ -125,7 +144,7 @@ fn member(environment: &[u8], token: &OsStr) -> Option<MemberId> {
 }
 
 /// What stands before an address of IPv4 in a table of IPv6's sockets: `::ffff:`.
-pub(super) fn mapped() -> String {
+fn mapped() -> String {
     format!("{:016X}{:08X}", 0, u32::from_ne_bytes([0, 0, 0xFF, 0xFF]))
 }
 

@@ -12,14 +12,11 @@ use std::fs;
 
 use runs::member::MemberId;
 
-use super::owner::Marks;
+use super::owner::{Marks, Row, rows};
 use super::protocol::Pair;
 
 /// The state of a socket that is connected, in the kernel's tables.
 const ESTABLISHED: &str = "01";
-
-/// A connection as one end has it: its own address and the other's, in the kernel's words, and its socket.
-type End<'a> = (&'a str, &'a str, u64);
 
 /// The pairs of members that are connected directly, the smaller number first.
 pub fn connected(marks: &Marks) -> BTreeSet<Pair> {
@@ -27,35 +24,19 @@ pub fn connected(marks: &Marks) -> BTreeSet<Pair> {
         .iter()
         .filter_map(|table| fs::read_to_string(table).ok())
         .collect();
-    let ends: Vec<End<'_>> = tables.iter().flat_map(|table| established(table)).collect();
+    let ends: Vec<Row<'_>> = tables.iter().flat_map(|table| established(table)).collect();
     pairs(&ends, &marks.sockets())
 }
 
-/// What is connected, in a table of IPv4's or of IPv6's sockets.
-fn established(table: &str) -> impl Iterator<Item = End<'_>> {
-    table.lines().filter_map(|line| {
-        let mut words = line.split_ascii_whitespace().skip(1);
-        let (here, there) = (words.next()?, words.next()?);
-        let connected = words.next()? == ESTABLISHED;
-        // Behind the state: queues, timer, retransmissions, user, time-out.
-        let socket = words.nth(5)?.parse().ok()?;
-        connected.then_some((as_ipv4(here), as_ipv4(there), socket))
-    })
-}
-
-/// An address of IPv4 in a table of IPv6's sockets without what stands before it there: the one end of a
-/// connection may be in the one table and the other end in the other.
-fn as_ipv4(address: &str) -> &str {
-    let before = super::owner::mapped();
-    address.strip_prefix(before.as_str()).unwrap_or(address)
+/// What is connected, in a table.
+fn established(table: &str) -> impl Iterator<Item = Row<'_>> {
+    rows(table).filter(|row| row.state == ESTABLISHED)
 }
 
 /// Whose connections join two members.
-fn pairs(ends: &[End<'_>], owners: &BTreeMap<u64, MemberId>) -> BTreeSet<Pair> {
-    let owned: BTreeMap<(&str, &str), MemberId> = ends
-        .iter()
-        .filter_map(|(here, there, socket)| Some(((*here, *there), *owners.get(socket)?)))
-        .collect();
+fn pairs(ends: &[Row<'_>], owners: &BTreeMap<u64, MemberId>) -> BTreeSet<Pair> {
+    let owned: BTreeMap<(&str, &str), MemberId> =
+        ends.iter().filter_map(|end| Some(((end.here, end.there), *owners.get(&end.socket)?))).collect();
     let joined = owned.iter().filter_map(|((here, there), one)| {
         let other = owned.get(&(*there, *here))?;
         (one < other).then(|| Pair::new(*one, *other))
@@ -81,7 +62,7 @@ mod tests {
 
     #[test]
     fn two_members_with_one_connection_talk_past_the_links() {
-        let ends: Vec<End<'_>> = established(TABLE).collect();
+        let ends: Vec<Row<'_>> = established(TABLE).collect();
         assert_eq!(ends.len(), 2, "what is about to end is not connected");
         let found = pairs(&ends, &owners(&[(777, 3), (778, 1)]));
         assert_eq!(found, BTreeSet::from([Pair::from((1, 3))]));
@@ -89,14 +70,14 @@ mod tests {
 
     #[test]
     fn a_connection_that_ends_at_a_link_or_at_its_own_member_does_not() {
-        let ends: Vec<End<'_>> = established(TABLE).collect();
+        let ends: Vec<Row<'_>> = established(TABLE).collect();
         assert!(pairs(&ends, &owners(&[(777, 3)])).is_empty());
         assert!(pairs(&ends, &owners(&[(777, 3), (778, 3)])).is_empty());
     }
 
     #[test]
     fn the_ends_of_a_connection_may_be_in_different_tables() {
-        let ends: Vec<End<'_>> = established(TABLE).take(1).chain(established(NEWER)).collect();
+        let ends: Vec<Row<'_>> = established(TABLE).take(1).chain(established(NEWER)).collect();
         let found = pairs(&ends, &owners(&[(777, 3), (778, 1)]));
         assert_eq!(found, BTreeSet::from([Pair::from((1, 3))]));
     }

@@ -145,7 +145,8 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
             requirements.minimum_rate
         ));
     }
-    if let Some(lag) = beside.harness_lag_ns.filter(|&lag| lag > requirements.maximum_lag_ns) {
+    let late = beside.harness_lag_ns.filter(|&lag| lag > requirements.maximum_lag_ns);
+    if let Some(lag) = late {
         lacking.push(format!(
             "the harness itself was {} ms late, more than {} ms",
             lag / 1_000_000,
@@ -157,8 +158,10 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
     } else if too_soon == lacking.len() {
         (Verdict::Unknown, format!("faults came too soon to find a violation: {}", lacking.join("; ")))
     } else {
+        // A harness that was late is not helped by more load.
+        let more = if lacking.len() > too_soon + usize::from(late.is_some()) { MORE } else { "" };
         let lacking = lacking.join("; ");
-        (Verdict::Unknown, format!("the load was too weak to find a violation: {lacking}; {MORE}"))
+        (Verdict::Unknown, format!("the load was too weak to find a violation: {lacking}{more}"))
     };
     CheckResult::new("load", verdict, summary).with_evidence(json!({
         "overall": overall, "rate": rate, "faults": faults, "lacking": lacking,
@@ -168,7 +171,7 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
 
 /// What strengthens a load.
 const MORE: &str =
-    "more comes of a longer --interval with a longer --time-limit, of --rate and of --concurrency";
+    "; more comes of a longer --interval with a longer --time-limit, of --rate and of --concurrency";
 
 /// How a lack of successes before a fault ends, in words.
 const BEFORE: &str = " before it";
