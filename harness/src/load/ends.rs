@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use checker::durability::FinalState;
 use checker::history::EventKind;
+use futures_util::future::join_all;
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
 use tokio::time::Instant;
@@ -24,6 +25,8 @@ const SET_UP_PATIENCE: Duration = Duration::from_secs(10);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How often a member is asked for one key before the others.
+const ATTEMPTS: usize = 2;
 /// How long a member that serves may take to let a client in that reads it a last time.
 const CONNECTING_PATIENCE: Duration = Duration::from_secs(10);
 
@@ -87,20 +90,14 @@ impl Readers {
         Self { clients, process, wanted: reads * members.len() }
     }
 
-    /// Reads every key on each of them once. What could not be read is missing.
+    /// Reads every key on all of them at the same time, once. What could not be read is missing.
     pub async fn read(&mut self, shared: &Shared) -> Vec<FinalState> {
         let reads = shared.load.rules().workload().final_reads();
-        let mut states = Vec::new();
-        for (reader, (member, client)) in (self.process..).zip(&mut self.clients) {
-            if !client.is_connected() {
-                // An answer that never came, or a session that moved, is no reason to lose the member's word.
-                let _ = client.connect(shared.cluster.client_address(*member), CONNECT_PATIENCE).await;
-            }
-            for op in &reads {
-                states.extend(read(shared, &mut **client, *member, reader, op).await);
-            }
-        }
-        states
+        let readers = (self.process..).zip(&mut self.clients).map(|(process, (member, client))| {
+            let reads = &reads;
+            async move { read_all(shared, &mut **client, *member, process, reads).await }
+        });
+        join_all(readers).await.into_iter().flatten().collect()
     }
 
     /// Whether all was read, and nothing may change any more.
@@ -109,15 +106,29 @@ impl Readers {
     }
 }
 
-async fn read(
+/// Reads every key on one member. A client that gives no answer does not cost the member's word: it connects
+/// again, and asks once more.
+async fn read_all(
     shared: &Shared,
     client: &mut dyn Client,
     member: MemberId,
     process: u64,
-    op: &Op,
-) -> Option<FinalState> {
-    let outcome = perform(shared, client, member, process, op).await;
-    shared.load.rules().workload().final_state(member.0, op, &outcome)
+    reads: &[Op],
+) -> Vec<FinalState> {
+    let mut states = Vec::new();
+    for op in reads {
+        for _ in 0..ATTEMPTS {
+            if !client.is_connected() {
+                let _ = client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await;
+            }
+            let outcome = perform(shared, client, member, process, op).await;
+            states.extend(shared.load.rules().workload().final_state(member.0, op, &outcome));
+            if outcome.kind == EventKind::Ok || client.is_connected() {
+                break;
+            }
+        }
+    }
+    states
 }
 
 /// One operation, written down.

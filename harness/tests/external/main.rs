@@ -218,6 +218,17 @@ fn a_client_that_dies_hangs_or_is_late_is_replaced_and_accuses_nobody() {
 }
 
 #[test]
+fn a_client_that_hangs_at_a_last_read_does_not_cost_the_word_of_its_member() {
+    let folder = Folder::new();
+    ended(&folder.run(&folder.system("", "last", ""), &["--time-limit", "3s"]), 0);
+    let asked = fs::read_dir(folder.path()).expect("a folder");
+    let hung = asked
+        .filter_map(Result::ok)
+        .filter(|file| text(file.file_name().as_encoded_bytes()).starts_with("asked-"));
+    assert_eq!(hung.count(), 3, "one client hung at each member");
+}
+
+#[test]
 fn a_system_that_is_not_ready_for_its_first_key_is_waited_for() {
     let folder = Folder::new();
     let output = folder.run(&folder.system("", "unready", ""), &["--time-limit", "3s"]);
