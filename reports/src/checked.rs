@@ -13,6 +13,7 @@ use crate::story::{self, Axis};
 use crate::terminal::{Style, painted, printable, wrap};
 use runs::findings::sentence;
 use runs::numbers::{count, duration, len, plural};
+use runs::standing::Standing;
 use runs::verdicts::{glyph, word};
 
 /// Column in which the text of a line begins.
@@ -219,7 +220,8 @@ fn in_a_line(check: &CheckResult) -> String {
     behind.extend(check.decided_by.as_ref().map(|by| format!("by {by}")));
     behind.extend(check.took_ms.map(|ms| format!("in {}", duration(ms))));
     let behind = if behind.is_empty() { String::new() } else { format!(" ({})", behind.join(", ")) };
-    format!("{} {} {}: {}{behind}", glyph(check.verdict), check.verdict, check.name, check.summary)
+    let standing = Standing::of(check);
+    format!("{} {} {}: {}{behind}", standing.glyph(), standing.word(), check.name, check.summary)
 }
 
 fn counted(checked: &Checked) -> String {

@@ -6,7 +6,8 @@
 //!
 //! A broken promise is a failure. What could not be decided, and a fault that was not proven, is an error:
 //! the test did not do its work, which is something else than the system failing it. A fault that found no
-//! member or that the cluster cannot do is skipped, with the reason, and so is a nemesis that got no turn.
+//! member or that the cluster cannot do is skipped, with the reason; so are a nemesis that got no turn and a
+//! check that had nothing to judge.
 //!
 //! The form is what both usual schemas allow, that of Jenkins' xUnit plugin (`junit-10.xsd`, for the
 //! document) and that of Maven's Surefire (for each suite): counts on every suite, a time on every case, a
@@ -108,6 +109,7 @@ pub(crate) fn document(name: &str, took_s: f64, suites: &[Suite]) -> String {
 
 fn check_case(check: &CheckResult) -> Case {
     let outcome = match check.verdict {
+        Verdict::Valid if check.nothing_judged => Outcome::Skipped(check.summary.clone()),
         Verdict::Valid => Outcome::Passed,
         Verdict::Invalid => Outcome::Failure(BROKEN, check.summary.clone()),
         Verdict::Unknown => Outcome::Error(UNDECIDED, check.summary.clone()),

@@ -12,6 +12,7 @@ use runs::faults::{FaultRecord, FaultState};
 use runs::findings::{self, sentence_end};
 use runs::numbers::{count, duration, len, moment, rate, setting_ms, whole_ms};
 use runs::results::{Election, LeaderSeen, Results, RunInfo};
+use runs::standing::{self, Standing};
 use runs::verdicts::glyph;
 
 /// Rows of the screen that everything is to fit on.
@@ -251,7 +252,9 @@ impl Screen {
     }
 
     fn checks(&mut self, results: &Results, told: &str) {
-        let valid = results.checks.iter().filter(|check| check.verdict == Verdict::Valid).count();
+        let valid = Standing::Valid.count(&results.checks);
+        let beside: String =
+            standing::beside(&results.checks).iter().map(|words| format!(", {words}")).collect();
         let deciders: String = results
             .checks
             .iter()
@@ -262,7 +265,7 @@ impl Screen {
             })
             .collect();
         let text = format!(
-            "{} of {} valid, judged in {}{deciders}",
+            "{} of {} valid{beside}, judged in {}{deciders}",
             len(valid),
             len(results.checks.len()),
             duration(results.timings.check_ms)

@@ -72,7 +72,7 @@ impl Calm {
 pub struct Counts {
     /// Succeeded.
     pub ok: AtomicU64,
-    /// Compare-and-sets refused for their version: definite answers too.
+    /// Compare-and-sets that found another value: definite answers too.
     pub refused: AtomicU64,
     /// Definitely failed.
     pub fail: AtomicU64,

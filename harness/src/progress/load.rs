@@ -12,7 +12,7 @@ use super::line::Line;
 pub struct Load {
     /// Operations that succeeded.
     pub ok: u64,
-    /// Compare-and-sets that were refused for their version.
+    /// Compare-and-sets that found another value.
     pub refused: u64,
     /// Operations that failed definitely.
     pub failed: u64,

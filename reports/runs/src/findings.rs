@@ -7,7 +7,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::verdict::{CheckResult, Verdict};
-use workloads::promise::KEPT;
 
 use crate::broken as promises;
 use crate::election_kinds::NO_FAULT;
@@ -15,6 +14,7 @@ use crate::faults::{FaultRecord, FaultState};
 use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_ms, whole_ms};
 use crate::outages::touched_by_any;
 use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
+use crate::standing::{self, Standing};
 use crate::verdicts::word;
 
 /// Characters of a counterexample's sentence with which it fits into the verdict's.
@@ -163,9 +163,7 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
 /// What was measured, because it was not promised, and was not kept; of several the last, which is nearest to
 /// what is left at the end.
 fn unkept(results: &Results) -> Option<&CheckResult> {
-    let unkept =
-        |check: &&CheckResult| check.evidence.get(KEPT).and_then(serde_json::Value::as_bool) == Some(false);
-    results.checks.iter().rfind(unkept)
+    results.checks.iter().rfind(|check| Standing::of(check) == Standing::NotPromised)
 }
 
 fn broken(begun: Sentence, run: &RunInfo, results: &Results) -> Sentence {
@@ -537,8 +535,16 @@ pub fn checks(results: &Results) -> Sentence {
     let (invalid, unknown) = (number(Verdict::Invalid), number(Verdict::Unknown));
     match (invalid, unknown) {
         _ if all == 0 => Sentence::strong("Nothing was checked."),
-        (0, 0) if all == 1 => Sentence::strong("The one check holds."),
-        (0, 0) => Sentence::strong(format!("All {} hold.", len(all))),
+        (0, 0) => {
+            let valid = Standing::Valid.count(&results.checks);
+            let beside = standing::beside(&results.checks);
+            match (all, beside.join("; ")) {
+                (1, beside) if beside.is_empty() => Sentence::strong("The one check holds."),
+                (_, beside) if beside.is_empty() => Sentence::strong(format!("All {} hold.", len(all))),
+                (_, beside) => Sentence::strong(format!("{} of {} hold", len(valid), len(all)))
+                    .and(format!("; {beside}.")),
+            }
+        }
         (0, _) => Sentence::strong(format!("{} of {} could not be decided.", len(unknown), len(all)))
             .and(" What is not decided is never called valid."),
         (_, 0) => Sentence::strong(format!("{} of {} fail.", len(invalid), len(all))),
@@ -608,12 +614,12 @@ fn about_seconds(ms_value: f64) -> String {
     setting_ms(u64::from(crate::numbers::to_u32((ms_value / 100.0).round(), u32::MAX)) * 100)
 }
 
-/// Failures in words, those apart that are answers: `12 failed and 380 refused for their version`.
+/// Failures in words, those apart that are answers: `12 failed, 380 compare-and-sets refused`.
 pub fn failures(total: OutcomeCounts) -> String {
     let failed = count(total.fail.saturating_sub(total.refused));
     match total.refused {
         0 => format!("{failed} failed"),
-        refused => format!("{failed} failed, {} refused for their version", count(refused)),
+        refused => format!("{failed} failed, {} compare-and-sets refused", count(refused)),
     }
 }
 

@@ -55,6 +55,7 @@ pub mod size;
 pub mod span;
 pub mod spans;
 pub mod stalls;
+pub mod standing;
 pub mod template;
 pub mod terms;
 pub mod verdicts;

@@ -26,7 +26,7 @@ fn is_unasked(op: &Op) -> bool {
     op.outcome == Outcome::Ok && op.error.as_deref() == Some(NOT_NEEDED)
 }
 
-/// When it was answered, counting a compare-and-set refused for its version as an answer: the service was
+/// When it was answered, counting a compare-and-set that found another value as an answer: the service was
 /// there and said something definite.
 pub fn answered_ns(op: &Op) -> Option<u64> {
     let is_answered = op.outcome == Outcome::Ok || op.is_refused_cas();

@@ -4,6 +4,8 @@
 //! with the later of the last acknowledgement and the first moment at which a write was due and unanswered.
 //! It ends with the next acknowledgement, of whatever write: clients do not care which one it was. An
 //! interval, not an instant per client, because a service that answers one client of twenty is not down.
+//! A compare-and-set that is refused, because another value stands there, was decided as an acknowledged one
+//! is, and counts like it.
 //!
 //! Only the time in which clients asked counts. After the load the bench waits for the members to recover,
 //! and then nobody asks for a write: what is left of one that a member never answered says nothing of the
@@ -13,7 +15,7 @@ use checker::history::{History, Op, Outcome};
 
 use crate::faults::FaultRecord;
 use crate::numbers::{NS_PER_MS, NS_PER_S};
-use crate::operations::{due_ns, is_update};
+use crate::operations::{answered_ns, due_ns, is_update};
 use crate::results::{Election, Outage};
 
 /// Waits shorter than this are the load's own rhythm and a slow fsync, not an outage worth naming.
@@ -47,21 +49,17 @@ pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> V
     let mut writes: Vec<&Op> =
         history.ops().iter().filter(|op| is_update(op) && op.invoke_ns <= load_end_ns).collect();
     writes.sort_by_key(|op| due_ns(op));
-    let mut acknowledged: Vec<u64> = writes
-        .iter()
-        .filter(|op| op.outcome == Outcome::Ok)
-        .filter_map(|op| op.complete_ns)
-        .filter(|at| *at <= load_end_ns)
-        .collect();
-    acknowledged.sort_unstable();
+    let mut answered: Vec<u64> =
+        writes.iter().filter_map(|op| answered_ns(op)).filter(|at| *at <= load_end_ns).collect();
+    answered.sort_unstable();
     // Behind the last write that anybody asked for, the lack of an acknowledgement is nobody's loss.
     let end_ns = asked_until(&writes).min(load_end_ns);
 
-    let mut blame = Blame::new(beside, tolerance_ns(&acknowledged, &writes));
+    let mut blame = Blame::new(beside, tolerance_ns(&answered, &writes));
     let mut waiting = Waiting::new(&writes);
     let mut last = 0;
     let mut found = Vec::new();
-    for (to_ns, open) in acknowledged.iter().map(|&at| (at, false)).chain([(end_ns, true)]) {
+    for (to_ns, open) in answered.iter().map(|&at| (at, false)).chain([(end_ns, true)]) {
         // Most gaps are far too short; the search for who waited is only made in the others.
         if to_ns.saturating_sub(last) >= minimum_ns
             && let Some(from_ns) = waiting.since(last, to_ns)
@@ -267,6 +265,14 @@ mod tests {
         ops.extend((100..300).map(|at| ok(Function::Write, at * MS, 301 * MS)));
         let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 100 * MS, to_ns: 301 * MS, fault: None, open: false }]);
+    }
+
+    #[test]
+    fn compare_and_sets_that_find_another_value_are_answers_too() {
+        let mut ops = steady(0, 100);
+        ops.extend((100..300).map(|at| Sketch(Function::Cas, at * MS, (at + 1) * MS, EventKind::Fail)));
+        ops.extend(steady(300, 400));
+        assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
     }
 
     #[test]

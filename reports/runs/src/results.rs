@@ -608,7 +608,7 @@ pub struct OutcomeCounts {
     pub ok: u64,
     /// Definitely without effect.
     pub fail: u64,
-    /// Of those, compare-and-sets refused for their version: an answer, and no trouble.
+    /// Of those, compare-and-sets that found another value: an answer, and no trouble.
     #[serde(default)]
     pub refused: u64,
     /// Fate unknown: open for ever.

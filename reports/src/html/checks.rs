@@ -1,12 +1,13 @@
 //! Checks: which promise, what decided it, and the evidence.
 
-use checker::verdict::{CheckResult, Verdict};
+use checker::verdict::CheckResult;
 use serde_json::{Map, Value};
 
 use super::Input;
 use super::markup::{Markup, css};
 use runs::findings::{self, sentence, shortened};
 use runs::numbers::{count, duration, len};
+use runs::standing::Standing;
 
 /// Characters of one value of evidence at most; the whole is in results.json.
 const MOST_EVIDENCE: usize = 600;
@@ -44,6 +45,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
 }
 
 fn row(m: &mut Markup, check: &CheckResult) {
+    let standing = Standing::of(check);
     let nothing = check.evidence.is_null() && check.counterexample.is_none();
     m.el("tr", &[], |m| {
         m.el("td", &[("class", "id")], |m| {
@@ -52,16 +54,21 @@ fn row(m: &mut Markup, check: &CheckResult) {
             } else {
                 // Folded away where the check holds, open where it does not.
                 let open: &[(&'static str, &str)] =
-                    if check.verdict == Verdict::Valid { &[] } else { &[("open", "")] };
+                    if matches!(standing, Standing::Valid | Standing::NothingJudged) {
+                        &[]
+                    } else {
+                        &[("open", "")]
+                    };
                 m.el("details", open, |m| m.leaf("summary", &[], &title(&check.name)));
             }
         });
-        let (class, text) = match check.verdict {
-            Verdict::Valid => ("state valid", "✓ valid"),
-            Verdict::Invalid => ("state invalid", "✗ violation"),
-            Verdict::Unknown => ("state unknown", "? unknown"),
+        let class = match standing {
+            Standing::Valid => "state valid",
+            Standing::Invalid => "state invalid",
+            Standing::Unknown | Standing::NotPromised => "state unknown",
+            Standing::NothingJudged => "state",
         };
-        m.leaf("td", &[("class", class)], text);
+        m.leaf("td", &[("class", class)], &format!("{} {}", standing.glyph(), standing.word()));
         m.leaf("td", &[("class", "wide")], &shortened(&sentence(&check.summary), MOST_SUMMARY));
         let took = check.took_ms.map(duration);
         match (&check.decided_by, took) {

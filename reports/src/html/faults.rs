@@ -57,16 +57,18 @@ pub(super) fn shown(faults: &[FaultRecord]) -> Vec<&FaultRecord> {
 
 fn table(m: &mut Markup, faults: &[&FaultRecord]) {
     m.el("table", &[("class", "cards faults")], |m| {
-        m.el("thead", &[], |m| m.el("tr", &[], header));
+        // Where nobody tells who leads, there is nothing to say of epochs.
+        let epochs = faults.iter().any(|fault| fault.epoch_before.or(fault.epoch_after).is_some());
+        m.el("thead", &[], |m| m.el("tr", &[], |m| header(m, epochs)));
         m.el("tbody", &[], |m| {
             for fault in faults {
-                row(m, fault);
+                row(m, fault, epochs);
             }
         });
     });
 }
 
-fn header(m: &mut Markup) {
+fn header(m: &mut Markup, epochs: bool) {
     for (name, unit, class) in [
         ("#", "", ""),
         ("fault", "", ""),
@@ -80,7 +82,10 @@ fn header(m: &mut Markup) {
         ("evidence that it is gone", "", ""),
         ("epoch", "", "n"),
         ("state", "", ""),
-    ] {
+    ]
+    .into_iter()
+    .filter(|(name, ..)| epochs || *name != "epoch")
+    {
         let sort = if name.starts_with("evidence") { "no" } else { "yes" };
         m.el("th", &[("class", class), ("data-sort", sort)], |m| {
             m.text(name);
@@ -99,14 +104,17 @@ fn after(since: Option<u64>, at: Option<u64>) -> String {
     }
 }
 
-fn row(m: &mut Markup, fault: &FaultRecord) {
-    let asked = Some(fault.asked_ns);
-    let healing = fault.heal_asked_ns.map_or_else(|| "–".to_owned(), moment);
-    let epochs = match (fault.epoch_before, fault.epoch_after) {
+fn epochs_of(fault: &FaultRecord) -> String {
+    match (fault.epoch_before, fault.epoch_after) {
         (Some(before), Some(after)) => format!("{before} → {after}"),
         (Some(only), None) | (None, Some(only)) => only.to_string(),
         (None, None) => "–".to_owned(),
-    };
+    }
+}
+
+fn row(m: &mut Markup, fault: &FaultRecord, epochs: bool) {
+    let asked = Some(fault.asked_ns);
+    let healing = fault.heal_asked_ns.map_or_else(|| "–".to_owned(), moment);
     m.el("tr", &[("id", &fault.id)], |m| {
         m.el("td", &[("class", "id")], |m| {
             m.leaf("a", &[("href", "#timeline"), ("data-fault", &fault.id)], &fault.id);
@@ -136,7 +144,9 @@ fn row(m: &mut Markup, fault: &FaultRecord) {
             &[("class", "wide"), ("data-l", "evidence that it is gone")],
             &dash(&fault.healed_evidence),
         );
-        m.leaf("td", &[("class", "n"), ("data-l", "epoch")], &epochs);
+        if epochs {
+            m.leaf("td", &[("class", "n"), ("data-l", "epoch")], &epochs_of(fault));
+        }
         m.leaf("td", &[("class", state_class(fault.state)), ("data-l", "state")], &state_text(fault.state));
     });
     m.line();

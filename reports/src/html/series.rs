@@ -63,7 +63,7 @@ impl Drawn {
         });
         if self.refused > 0 {
             text.push_str(&format!(
-                " {} compare-and-sets refused for their version are answers like others.",
+                " {} compare-and-sets that found another value are answers like others.",
                 len(self.refused)
             ));
         }

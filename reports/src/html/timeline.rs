@@ -9,7 +9,7 @@ use super::markup::{Markup, css};
 use super::{lanes, series, terms};
 use runs::findings;
 use runs::numbers::duration;
-use runs::results::Role;
+use runs::results::{LeaderSeen, Role};
 
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("timeline", "Timeline", &findings::timeline(input.run, input.results, input.faults));
@@ -68,17 +68,17 @@ fn legend(m: &mut Markup, input: &Input<'_>) {
                 ("bar healing", "healing"),
             ],
         );
-        group(
-            m,
-            "Members",
-            &[
-                ("rib leading", "leading, epoch"),
-                ("rib following", if answering { "answering" } else { "following" }),
-                ("rib looking", if answering { "not answering" } else { "looking" }),
-                ("rib down", "down"),
-                ("rib paused", "paused"),
-            ],
-        );
+        let mut members = Vec::new();
+        if input.run.system.leader != LeaderSeen::Untold {
+            members.push(("rib leading", "leading, epoch"));
+        }
+        members.extend([
+            ("rib following", if answering { "answering" } else { "following" }),
+            ("rib looking", if answering { "not answering" } else { "looking" }),
+            ("rib down", "down"),
+            ("rib paused", "paused"),
+        ]);
+        group(m, "Members", &members);
         if input.run.is_wrapped() {
             return;
         }

@@ -7,6 +7,7 @@ use super::markup::Markup;
 use runs::findings::{self, Sentence};
 use runs::numbers::{count, duration, len};
 use runs::results::{ElectionKind, LatencyClass, LeaderSeen};
+use runs::standing::Standing;
 
 /// Kinds of elections in the page's head at most; the part on elections has more.
 const MOST_KINDS: usize = 8;
@@ -97,7 +98,9 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
             let verified = format!("{} of {}", faults.verified, faults.planned);
             figure(m, "faults verified", &verified, &format!("{} leaked", faults.leaked));
         }
-        figure(m, "changes of leader", &len(results.elections.len()), &one_kind(&results.election_kinds));
+        if input.run.system.leader != LeaderSeen::Untold || !results.elections.is_empty() {
+            figure(m, "changes of leader", &len(results.elections.len()), &one_kind(&results.election_kinds));
+        }
         let writes = [LatencyClass::WriteCalm, LatencyClass::WriteFault];
         if let Some((class, summary)) =
             writes.into_iter().find_map(|class| Some((class, results.latency.get(&class)?)))
@@ -115,8 +118,8 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
             None => figure(m, "worst outage", "none", ""),
         }
         let (label, number) = match results.verdict {
-            Verdict::Invalid => ("checks violated", number_of(input, Verdict::Invalid)),
-            Verdict::Valid | Verdict::Unknown => ("checks valid", number_of(input, Verdict::Valid)),
+            Verdict::Invalid => ("checks violated", Standing::Invalid.count(&results.checks)),
+            Verdict::Valid | Verdict::Unknown => ("checks valid", Standing::Valid.count(&results.checks)),
         };
         let of = format!("{} of {}", len(number), len(results.checks.len()));
         let took = results.timings.check_ms;
@@ -153,10 +156,6 @@ fn elections(m: &mut Markup, kinds: &[ElectionKind]) {
             m.leaf("li", &[], &format!("and {} more kinds", len(kinds.len() - MOST_KINDS)));
         }
     });
-}
-
-fn number_of(input: &Input<'_>, verdict: Verdict) -> usize {
-    input.results.checks.iter().filter(|check| check.verdict == verdict).count()
 }
 
 /// A figure of the page's head, with what stands beside it.

@@ -1,5 +1,6 @@
 //! The JUnit file: one case for each check and each fault.
 
+use checker::verdict::{CheckResult, Verdict};
 use reports::junit;
 use runs::results::FaultState;
 
@@ -36,6 +37,17 @@ fn a_fault_without_target_is_skipped_with_its_reason() {
     elements(&document);
     assert!(document.contains("<skipped message=\"no member fitted\">no leader &lt;at&gt; that moment"));
     assert_eq!(attribute(&document, "skipped"), ["0", "1"]);
+}
+
+#[test]
+fn a_check_that_had_nothing_to_judge_is_skipped_and_does_not_count() {
+    let mut invented = invented::run(Ending::Valid, 50);
+    let idle = CheckResult::nothing_judged("progress", "no fault was long enough");
+    assert_eq!(Verdict::of([&idle]), Verdict::Unknown, "it proves nothing by itself");
+    invented.results.checks.push(idle);
+    assert_eq!(Verdict::of(&invented.results.checks), Verdict::Valid);
+    let document = junit::render(&invented.run, &invented.results, &invented.faults);
+    assert!(document.contains("<skipped message=\"no fault was long enough\""), "{document}");
 }
 
 #[test]

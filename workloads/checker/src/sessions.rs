@@ -49,8 +49,14 @@ pub fn check_in(history: &History, orders: &Orders) -> CheckResult {
             }
         }
     }
+    if compared == 0 {
+        let summary = match sessions.len() {
+            0 => "no operation names its session, so there was nothing to compare",
+            _ => "no two replies of a session tell their places in an order, so there was nothing to compare",
+        };
+        return CheckResult::nothing_judged(NAME, summary);
+    }
     let summary = match sessions.len() {
-        0 => "no operation names its session, so there was nothing to compare".to_owned(),
         1 => format!("the one session was not shown the past in {} comparisons", count(compared)),
         number => {
             format!(

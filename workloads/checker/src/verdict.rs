@@ -28,9 +28,11 @@ impl Verdict {
         self.max(other)
     }
 
-    /// The merged verdict of several checks. No check at all proves nothing, hence unknown.
+    /// The merged verdict of several checks. No check at all proves nothing, hence unknown; nor does one
+    /// that had nothing to judge.
     pub fn of<'a>(checks: impl IntoIterator<Item = &'a CheckResult>) -> Self {
-        checks.into_iter().map(|check| check.verdict).reduce(Self::merge).unwrap_or(Self::Unknown)
+        let judged = checks.into_iter().filter(|check| !check.nothing_judged);
+        judged.map(|check| check.verdict).reduce(Self::merge).unwrap_or(Self::Unknown)
     }
 
     /// The word used in files and on terminals.
@@ -83,6 +85,9 @@ pub struct CheckResult {
     pub name: String,
     /// The answer.
     pub verdict: Verdict,
+    /// Whether nothing happened that it could judge. Such a check breaks nothing, and proves nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nothing_judged: bool,
     /// One sentence for a person.
     pub summary: String,
     /// Counts and particulars for a program.
@@ -106,12 +111,19 @@ impl CheckResult {
         Self {
             name: name.to_owned(),
             verdict,
+            nothing_judged: false,
             summary: summary.into(),
             evidence: serde_json::Value::Null,
             decided_by: None,
             took_ms: None,
             counterexample: None,
         }
+    }
+
+    /// The result of a check that had nothing to judge, and why.
+    #[must_use]
+    pub fn nothing_judged(name: &str, summary: impl Into<String>) -> Self {
+        Self { nothing_judged: true, ..Self::new(name, Verdict::Valid, summary) }
     }
 
     /// The same result with evidence.

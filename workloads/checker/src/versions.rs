@@ -41,12 +41,14 @@ pub fn check_in(history: &History, orders: &Orders) -> CheckResult {
                 .with_counterexample(counterexample(why, &culprits, ops.len()));
         }
     }
-    let summary = match shown {
-        0 => "no reply showed a version, so there was nothing to compare".to_owned(),
-        _ => {
-            format!("the versions in {} replies agree with each other and with real time", count(shown))
-        }
-    };
+    if shown == 0 {
+        return CheckResult::nothing_judged(
+            NAME,
+            "no reply showed a version, so there was nothing to compare",
+        );
+    }
+    let summary =
+        format!("the versions in {} replies agree with each other and with real time", count(shown));
     CheckResult::new(NAME, Verdict::Valid, summary).with_evidence(json!({"replies": shown}))
 }
 

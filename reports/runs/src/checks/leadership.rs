@@ -92,14 +92,15 @@ fn check(
         }
     }
     let evidence = json!({"calms": calms.len(), "long_enough": judged.len(), "findings": findings});
+    let calms = plural(u64::try_from(calms.len()).unwrap_or(u64::MAX), "healing");
+    if judged.is_empty() {
+        let words = format!("no calm behind {calms} was long enough to be judged");
+        return Some(CheckResult::nothing_judged(NAME, words).with_evidence(evidence));
+    }
     let (verdict, summary) = match findings.as_slice() {
         [] => {
-            let calms = plural(u64::try_from(calms.len()).unwrap_or(u64::MAX), "healing");
-            let words = match judged.len() {
-                0 => format!("no calm behind {calms} was long enough to be judged"),
-                judged => format!("somebody held again behind {calms} ({judged} had a long calm)"),
-            };
-            (Verdict::Valid, words)
+            let judged = judged.len();
+            (Verdict::Valid, format!("somebody held again behind {calms} ({judged} had a long calm)"))
         }
         [only] => (Verdict::Invalid, only.clone()),
         [first, rest @ ..] => (Verdict::Invalid, format!("{first} (and {} more)", rest.len())),

@@ -60,6 +60,10 @@ fn check(notices: &Notices) -> Option<CheckResult> {
         "told_of_the_line": of_lines.len(),
         "not_kept": notices.dropped,
     });
+    if ends == 0 && of_lines.is_empty() && notices.dropped == 0 {
+        let words = "no application was told of an end in a line";
+        return Some(CheckResult::nothing_judged(NAME, words).with_evidence(evidence));
+    }
     let (verdict, words) = match (of_lines.first(), herds.first()) {
         (Some(first), _) => (Verdict::Invalid, whole_line(first, wide(of_lines.len()))),
         (None, Some(((key, place), told))) => (Verdict::Invalid, herd(*key, *place, told, wide(herds.len()))),

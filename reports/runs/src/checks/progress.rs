@@ -106,15 +106,15 @@ pub fn check(
     }
     let evidence = json!({"stretches": stretches.len(), "long_enough": long_enough, "findings": findings});
     let faults = plural(u64::try_from(stretches.len()).unwrap_or(u64::MAX), "fault");
+    if long_enough == 0 && findings.is_empty() {
+        let summary = format!(
+            "nothing was judged: a quorum was connected under {faults}, and nowhere for the {} after which \
+             it must have gone on",
+            duration(ns_to_ms(noticed))
+        );
+        return Some(CheckResult::nothing_judged("progress", summary).with_evidence(evidence));
+    }
     let (verdict, summary) = match findings.as_slice() {
-        [] if long_enough == 0 => (
-            Verdict::Valid,
-            format!(
-                "nothing was judged: a quorum was connected under {faults}, and nowhere for the {} after \
-                 which it must have gone on",
-                duration(ns_to_ms(noticed))
-            ),
-        ),
         [] => (
             Verdict::Valid,
             format!("somebody led and acknowledged wherever a quorum was connected ({faults})"),

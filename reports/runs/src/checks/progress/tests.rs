@@ -133,6 +133,7 @@ fn another_fault_ends_what_can_be_said_of_the_first() {
     let check =
         check(&run(), &[deaf(), other], &observed(vec![]), (&silent, Extent::Whole)).expect("quorums");
     assert_eq!(check.verdict, Verdict::Valid, "{}", check.summary);
+    assert!(check.nothing_judged, "neither was long enough: {}", check.summary);
 }
 
 #[test]
