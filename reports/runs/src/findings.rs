@@ -614,13 +614,17 @@ fn about_seconds(ms_value: f64) -> String {
     setting_ms(u64::from(crate::numbers::to_u32((ms_value / 100.0).round(), u32::MAX)) * 100)
 }
 
-/// Failures in words, those apart that are answers: `12 failed, 380 compare-and-sets refused`.
+/// Failures in words, those apart that are answers or that no member was sent: `12 failed, 5 not sent, 380
+/// compare-and-sets refused`.
 pub fn failures(total: OutcomeCounts) -> String {
-    let failed = count(total.fail.saturating_sub(total.refused));
-    match total.refused {
-        0 => format!("{failed} failed"),
-        refused => format!("{failed} failed, {} compare-and-sets refused", count(refused)),
+    let OutcomeCounts { fail, refused, unsent, .. } = total;
+    let mut words = format!("{} failed", count(fail.saturating_sub(refused).saturating_sub(unsent)));
+    for (number, what) in [(unsent, "not sent"), (refused, "compare-and-sets refused")] {
+        if number > 0 {
+            words.push_str(&format!(", {} {what}", count(number)));
+        }
     }
+    words
 }
 
 fn small_number(n: u32) -> String {

@@ -51,6 +51,7 @@ pub fn counts(history: &History) -> OperationCounts {
 fn add(to: &mut OutcomeCounts, op: &Op) {
     to.invoked += 1;
     to.refused += u64::from(op.is_refused_cas());
+    to.unsent += u64::from(op.outcome == Outcome::Fail && !op.was_sent());
     match op.outcome {
         Outcome::Ok => to.ok += 1,
         Outcome::Fail => to.fail += 1,
@@ -188,10 +189,10 @@ mod tests {
             Sketch(Function::Write, 5, 6, EventKind::Fail),
             Sketch(Function::Cas, 7, 8, EventKind::Info),
         ]));
-        assert_eq!(counts.total, OutcomeCounts { invoked: 4, ok: 2, fail: 1, info: 1, refused: 0 });
+        assert_eq!(counts.total, OutcomeCounts { invoked: 4, ok: 2, fail: 1, info: 1, refused: 0, unsent: 0 });
         assert_eq!(
             counts.by_function["write"],
-            OutcomeCounts { invoked: 2, ok: 1, fail: 1, info: 0, refused: 0 }
+            OutcomeCounts { invoked: 2, ok: 1, fail: 1, info: 0, refused: 0, unsent: 0 }
         );
     }
 

@@ -611,6 +611,9 @@ pub struct OutcomeCounts {
     /// Of those, compare-and-sets that found another value: an answer, and no trouble.
     #[serde(default)]
     pub refused: u64,
+    /// Of those that failed, the ones that no member was ever sent: no client was free or connected in time.
+    #[serde(default)]
+    pub unsent: u64,
     /// Fate unknown: open for ever.
     pub info: u64,
 }
