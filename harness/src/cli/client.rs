@@ -21,12 +21,16 @@ pub enum ClientCommand {
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "What a client is asked and answers: harness/docs/systems.md.\n\nExit status: 0 it can be \
-                  believed; 1 it can't; 254 it does not start, or says no hello."
+                  believed; 1 it can't; 2 no \
+                  request for a change could be tried; 254 it does not start, or says no hello."
 )]
 pub struct ClientCheckArgs {
     /// The client of the system that this file describes
     #[arg(long, value_name = "FILE")]
     pub system: Option<String>,
+    /// A member that runs: it answers what goes before a request, and never sees the request itself
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "greeting")]
+    pub member: Option<String>,
     /// What a member says first, where it speaks first: `'INFO {}\r\n'`; `\x00` is the byte of that number
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub greeting: String,

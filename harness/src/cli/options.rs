@@ -1,6 +1,7 @@
 //! Flags of a run as they are meant: what was typed becomes [`RunOptions`], or a refusal that says what to do
 //! instead.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,6 +70,7 @@ impl RunOptions {
                 publish: args.brought.publish,
                 pull: args.brought.pull,
             },
+            variables: variables(&*system)?,
             system,
             zookeeper: args.brought.zookeeper.clone(),
             tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
@@ -143,6 +145,23 @@ fn system(text: &str, meant: Meant) -> Result<Arc<dyn System>, Failure> {
 }
 
 /// What is said of Apache ZooKeeper's members where there are none.
+/// What is set of the variables that say how a system is set up. What can't be shown is refused: it stands in
+/// the line that repeats the run.
+fn variables(system: &dyn System) -> Result<BTreeMap<String, String>, Failure> {
+    let mut set = BTreeMap::new();
+    for name in system.variables() {
+        let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) else { continue };
+        let plain = value.to_str().filter(|text| text.chars().all(|c| c.is_ascii_graphic() || c == ' '));
+        let Some(value) = plain else {
+            return Err(Failure::usage(format!(
+                "{name} says how the system is set up, and its value can't be shown: write printable ASCII"
+            )));
+        };
+        set.insert(name.clone(), value.to_owned());
+    }
+    Ok(set)
+}
+
 fn for_java_only(args: &RunArgs, system: &dyn System) -> Result<(), Failure> {
     if !system.traits().takes_java && (args.brought.zookeeper.is_some() || args.tick.is_some()) {
         return Err(Failure::usage(

@@ -1,13 +1,14 @@
 //! `harness client check`: a conversation with a client that speaks lines, without a cluster.
 
 use std::collections::BTreeMap;
+use std::net::ToSocketAddrs;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
 use harness_systems::Beginning;
-use harness_systems::external::check::{Finding, Weight, converse};
-use harness_systems::external::file;
+use harness_systems::external::check::{Behind, Conversation, Finding, Weight, converse};
+use harness_systems::external::{MEMBERS_VARIABLE, file};
 use harness_systems::files;
 use harness_systems::program::Program;
 
@@ -35,23 +36,50 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("starting the runtime")?;
-    let findings = runtime
-        .block_on(converse(&program, &beginning, &unescaped(&args.greeting)))
-        .map_err(Failure::Usage)?;
+    let behind = behind(args)?;
+    let Conversation { findings, heard_no_change } =
+        runtime.block_on(converse(&program, &beginning, &behind)).map_err(Failure::Usage)?;
     let of = |weight| findings.iter().filter(|finding| finding.weight == weight).count();
     let (faults, advice, untried) = (of(Weight::Fault), of(Weight::Advice), of(Weight::Untried));
     print(&findings.iter().map(line).collect::<String>())?;
     let verdict = match (faults, untried, advice) {
         (0, 0, 0) => "this client can be believed",
         (0, 0, _) => "this client can be believed; what is marked ! could be better",
+        (0, _, _) if heard_no_change => {
+            "no request for a change ever came, so nothing that counts was tried: put a running member \
+             behind the conversation (--member HOST:PORT), or say what one says first (--greeting TEXT)"
+        }
+        (0, _, _) if matches!(behind, Behind::Member(_)) => {
+            "nothing is wrong as far as was tried; what is marked ? was not"
+        }
         (0, _, _) => {
-            "nothing is wrong as far as was tried; what is marked ? was not: --greeting TEXT tells what a \
-             member says first"
+            "nothing is wrong as far as was tried; what is marked ? was not: put a running member behind \
+             the conversation (--member HOST:PORT), or say what one says first (--greeting TEXT)"
         }
         (_, _, _) => "no run with this client could be judged: mend what is marked ✗",
     };
     print(&format!("\n{verdict}\n"))?;
-    Ok(if faults == 0 { Exit::Done } else { Exit::Invalid })
+    Ok(match faults {
+        0 if heard_no_change => Exit::Unknown,
+        0 => Exit::Done,
+        _ => Exit::Invalid,
+    })
+}
+
+/// What stands behind the ports of the conversation: the member that was named, or one of those of
+/// `harness wrap`, which started this command; else nobody.
+fn behind(args: &ClientCheckArgs) -> Result<Behind, Failure> {
+    let listed = std::env::var(MEMBERS_VARIABLE).unwrap_or_default();
+    let wrapped = listed.split(',').next().and_then(|first| first.split_once('='));
+    let member = match (&args.member, wrapped) {
+        (Some(member), _) => member.as_str(),
+        (None, Some((_, first))) if args.greeting.is_empty() => first,
+        (None, _) => return Ok(Behind::Words(unescaped(&args.greeting))),
+    };
+    let mut found = member.to_socket_addrs().map_err(|error| {
+        Failure::usage(format!("--member {member}: {error}; write where it listens for clients, HOST:PORT"))
+    })?;
+    found.next().map(Behind::Member).ok_or_else(|| Failure::usage(format!("--member {member}: no such host")))
 }
 
 fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {

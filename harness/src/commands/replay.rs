@@ -21,6 +21,7 @@ use crate::nemesis::catalogue;
 use crate::progress::Progress;
 use crate::run::describe::{AS_A_RUN, HISTORY_FORMAT};
 use crate::store::RunFolder;
+use crate::text::typed;
 
 /// Runs a schedule again.
 pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
@@ -74,17 +75,19 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     flags.name = Some(run.name.clone());
     let mut options = RunOptions::from_args(&flags)?;
     stranger::agrees(&run, &options, &args.path)?;
+    stranger::is_set_up_alike(&run, &options, &args.path)?;
     let schedule = catalogue::known(schedule, &options.system.nemeses())
         .map_err(|why| Failure::usage(format!("{name}: {}", stranger::harmless(&why))))?;
     stranger::same_faults(&run, &schedule, &args.path)?;
     stranger::fits(&schedule, &options, &args.path)?;
-    options.repeat = command(args);
+    options.repeat = command(args, &options);
     Ok(Order { options, schedule, repeats: Some(name.to_string()) })
 }
 
 /// The command that does this again.
-fn command(args: &ReplayArgs) -> String {
-    let mut words = vec![format!("harness replay {}", args.path.display())];
+fn command(args: &ReplayArgs, options: &RunOptions) -> String {
+    let set = typed::assignments(&options.variables);
+    let mut words = vec![format!("{set}harness replay {}", args.path.display())];
     let mut flag = |name: &str, value: Option<String>| {
         words.extend(value.map(|value| format!("--{name} {}", stranger::shown(&value))));
     };
@@ -126,7 +129,8 @@ fn numbers(version: &str) -> Vec<u64> {
 /// The flags of the run, from the command that it names; a replay has them in a place of their own.
 pub(super) fn flags_of(run: &RunInfo, path: &std::path::Path) -> Result<RunArgs, Failure> {
     let command = run.settings.get(AS_A_RUN).unwrap_or(&run.repeat);
-    let words = command.split_ascii_whitespace();
+    let set = typed::assignments(&run.variables);
+    let words = command.strip_prefix(&set).unwrap_or(command).split_ascii_whitespace();
     match Cli::try_parse_from(words).map(|cli| cli.command) {
         Ok(Command::Run(flags))
             if flags.seed == Some(run.seed) && flags.nodes.is_none_or(|nodes| nodes == run.nodes) =>

@@ -39,7 +39,12 @@ pub(crate) fn as_typed(command: &str) -> String {
 }
 
 fn as_typed_here(command: &str, by_cargo: bool) -> String {
-    if by_cargo && command.starts_with("harness ") { format!("cargo {command}") } else { command.to_owned() }
+    // Variables may stand before it.
+    let begins = command.find("harness ").filter(|&at| at == 0 || command[..at].contains('='));
+    match begins {
+        Some(at) if by_cargo => format!("{}cargo {}", &command[..at], &command[at..]),
+        _ => command.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -50,6 +55,7 @@ mod tests {
     fn the_command_that_repeats_a_run_is_one_that_can_be_typed() {
         assert_eq!(as_typed_here("harness run --seed 7", true), "cargo harness run --seed 7");
         assert_eq!(as_typed_here("harness run --seed 7", false), "harness run --seed 7");
+        assert_eq!(as_typed_here("WAIT=1 harness run", true), "WAIT=1 cargo harness run");
         assert_eq!(as_typed_here("", true), "");
     }
 }

@@ -7,6 +7,7 @@
 mod mutant;
 mod promise;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -180,7 +181,9 @@ pub struct RunOptions {
     pub peer_timeout: Duration,
     /// When killed members lose what they had not synced.
     pub lose_unsynced: LoseUnsynced,
-    /// The whole command line that repeats the run.
+    /// Variables of the environment that say how the system is set up, and are set.
+    pub variables: BTreeMap<String, String>,
+    /// The whole command line that repeats the run, behind those variables.
     pub repeat: String,
 }
 
@@ -665,7 +668,7 @@ impl RunOptions {
             (None, Some(_)) => ("harness wrap", USUAL_TEMPLATE_LIMIT),
             (None, None) => ("harness run", USUAL_LIMIT),
         };
-        let mut words = vec![name.to_owned()];
+        let mut words = vec![format!("{}{name}", typed::assignments(&self.variables))];
         if self.overlap {
             words.push("--overlap".to_owned());
         }

@@ -91,6 +91,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         mutant: options.mutant.map(|bug| bug.name().to_owned()),
         drawn: BTreeMap::from([("faults".to_owned(), faults_in_words(schedule, usize::MAX))]),
         settings,
+        variables: options.variables.clone(),
         repeat: options.repeat.clone(),
     }
 }

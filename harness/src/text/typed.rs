@@ -1,5 +1,7 @@
 //! Words as a shell takes them.
 
+use std::collections::BTreeMap;
+
 /// Whether a shell takes a word as it is.
 pub fn is_plain(text: &str) -> bool {
     let harmless = |c: char| c.is_ascii_alphanumeric() || "-_./:,+=@%".contains(c);
@@ -16,6 +18,11 @@ pub fn words(texts: &[String]) -> String {
     texts.iter().map(|text| word(text)).collect::<Vec<_>>().join(" ")
 }
 
+/// Variables as they are set for one command, with the blank before it.
+pub fn assignments(variables: &BTreeMap<String, String>) -> String {
+    variables.iter().map(|(name, value)| format!("{name}={} ", word(value))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -26,5 +33,8 @@ mod tests {
         assert_eq!(word("my nights/x"), "'my nights/x'");
         assert_eq!(word("it's"), "'it'\\''s'");
         assert_eq!(word(""), "''");
+        let set = BTreeMap::from([("A", "1"), ("B", "two words")]);
+        let set = set.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        assert_eq!(assignments(&set), "A=1 B='two words' ");
     }
 }

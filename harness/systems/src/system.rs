@@ -219,6 +219,12 @@ pub trait System: fmt::Debug + Send + Sync {
         Box::pin(std::future::pending())
     }
 
+    /// Variables of the harness's own environment that say how it is set up. Their values are no secrets:
+    /// they are kept with a run, and stand in the line that repeats it.
+    fn variables(&self) -> &[String] {
+        &[]
+    }
+
     /// How long members in containers may take to serve after their start, where it says so.
     fn start_patience(&self) -> Option<Duration> {
         None

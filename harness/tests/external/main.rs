@@ -108,6 +108,29 @@ fn a_file_without_a_client_is_for_a_test_of_ones_own() {
 }
 
 #[test]
+fn what_says_how_a_system_is_set_up_is_kept_and_must_be_the_same_for_a_replay() {
+    let folder = Folder::new();
+    let system = folder.system("", "sound", "");
+    let file = folder.path().join(&system);
+    let written = fs::read_to_string(&file).expect("a file");
+    fs::write(&file, format!("variables = [\"TINY_MODE\", \"TINY_UNSET\"]\n{written}")).expect("written");
+    let set = |arguments: &[&str], mode: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).env("TINY_MODE", mode);
+        command.output().expect("the harness starts")
+    };
+    let run = ["run", "--system", &system, "--nodes", "3", "--rate", "200", "--time-limit", "3s"];
+    let made = set(&run, "two words");
+    ended(&made, 0);
+    assert!(text(&made.stdout).contains("TINY_MODE='two words' "), "{}", text(&made.stdout));
+    let other = set(&["replay", "runs/latest"], "one");
+    ended(&other, 254);
+    assert!(text(&other.stderr).contains("TINY_MODE='two words'"), "{}", text(&other.stderr));
+    ended(&set(&["replay", "runs/latest"], "two words"), 0);
+    ended(&set(&run, "\u{fc}"), 254);
+}
+
+#[test]
 fn members_that_keep_their_own_values_are_convicted() {
     let folder = Folder::new();
     let system = folder.system("--apart", "sound", "");

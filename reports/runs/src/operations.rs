@@ -189,7 +189,10 @@ mod tests {
             Sketch(Function::Write, 5, 6, EventKind::Fail),
             Sketch(Function::Cas, 7, 8, EventKind::Info),
         ]));
-        assert_eq!(counts.total, OutcomeCounts { invoked: 4, ok: 2, fail: 1, info: 1, refused: 0, unsent: 0 });
+        assert_eq!(
+            counts.total,
+            OutcomeCounts { invoked: 4, ok: 2, fail: 1, info: 1, refused: 0, unsent: 0 }
+        );
         assert_eq!(
             counts.by_function["write"],
             OutcomeCounts { invoked: 2, ok: 1, fail: 1, info: 0, refused: 0, unsent: 0 }

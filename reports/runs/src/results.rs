@@ -125,7 +125,10 @@ pub struct RunInfo {
     /// Further settings of the ensemble that one needs to know to do it again: `tick`, `peer timeout`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// The whole command line that repeats the run.
+    /// Variables of the environment that say how the system was set up, and were set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
+    /// The whole command line that repeats the run, behind those variables.
     pub repeat: String,
 }
 

@@ -125,6 +125,7 @@ fn cluster(input: &Input<'_>) -> Pairs {
         out.push(pair("of them", who));
     }
     out.extend(pairs(&run.settings));
+    out.extend(run.variables.clone());
     out
 }
 

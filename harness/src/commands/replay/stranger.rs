@@ -7,7 +7,7 @@
 //! draw, and is held against its bounds and against the flags of the run, so that a folder that was edited
 //! half-way is refused and not half obeyed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use runs::cluster_kind::ClusterKind;
@@ -59,6 +59,24 @@ pub(super) fn is_plain(run: &RunInfo, folder: &Path) -> Result<(), Failure> {
             shown(text)
         ))),
     }
+}
+
+/// Refuses to repeat a run whose system was set up otherwise. What is set is not taken from a folder: it may
+/// name what is run.
+pub(super) fn is_set_up_alike(run: &RunInfo, options: &RunOptions, folder: &Path) -> Result<(), Failure> {
+    if run.variables == options.variables {
+        return Ok(());
+    }
+    let told = |variables: &BTreeMap<String, String>| match typed::assignments(variables).trim_end() {
+        "" => "none of its variables".to_owned(),
+        set => set.to_owned(),
+    };
+    Err(Failure::usage(format!(
+        "{}: the run had {}, and here it is {}: set them alike, then try again",
+        folder.display(),
+        harmless(&told(&run.variables)),
+        told(&options.variables)
+    )))
 }
 
 /// Takes what names code, or opens the network, from the command line alone. A folder that asks for more is

@@ -1,9 +1,10 @@
 //! A conversation with a client, without a cluster: what it says when nobody listens, when the connection
 //! breaks behind a request, when nobody answers, and when it is asked for what it does not know.
 //!
-//! The members of this conversation are ports of our own. They see whether a request's value arrives, and how
-//! often: a client that sends an operation twice, or whose library does, makes one operation of the history
-//! two of the system's, and nobody could judge that.
+//! The members of this conversation are ports of our own (`check/member.rs`), with a real member behind them
+//! or nobody. They see whether a request's value arrives, and how often: a client that sends an operation
+//! twice, or whose library does, makes one operation of the history two of the system's, and nobody could
+//! judge that.
 //!
 //! What a client must not do is a *fault*: nothing that it says in a run can be believed. What it could do
 //! better is *advice*.
@@ -11,18 +12,13 @@
 //! A client that holds locks meets the bench's store as well (`check/guarded.rs`).
 
 mod guarded;
+mod member;
 
-use std::net::SocketAddr;
-use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use checker::history::{EventKind, Function, Micro, NOT_SENT};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::net::TcpStream;
 use tokio::time::Instant;
 use workloads::Outcome;
 use workloads::op::{Body, Object, Op};
@@ -33,6 +29,8 @@ use super::{SESSION_VARIABLE, STORE_VARIABLE, lines};
 use crate::program::Program;
 use crate::system::Beginning;
 use guarded::{Answers, Store};
+pub use member::Behind;
+use member::{Heard, Member};
 
 /// How long the client is told that it may take.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -40,6 +38,12 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const GRACE: Duration = Duration::from_millis(500);
 /// How long what it holds may outlive its silence.
 const SESSION: Duration = Duration::from_secs(4);
+/// What is said of a request that a real member answered.
+const UNKNOWN_REQUEST: &str = "not tried: the member did it, because nothing in its request is its value in \
+    decimal, in base64 or in four bytes";
+/// And of one that did not come to be.
+const NO_REQUEST: &str = "not tried: the request with its value never came; what the member answered \
+    before it was not what it needs";
 /// A member that is not there.
 const NOWHERE: &str = "127.0.0.1:1";
 /// How long it may take to end when its input does.
@@ -75,6 +79,16 @@ pub struct Finding {
     pub weight: Weight,
 }
 
+/// A conversation that was played to its end.
+#[derive(Clone, Debug)]
+pub struct Conversation {
+    /// What was tried, in order.
+    pub findings: Vec<Finding>,
+    /// Whether the client has functions that change something, and no request of any of them ever came: of
+    /// all that makes a client worth believing nothing was tried.
+    pub heard_no_change: bool,
+}
+
 /// What a member of the conversation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Conduct {
@@ -98,23 +112,26 @@ impl Conduct {
     }
 }
 
-/// Plays the conversation with a client. `greeting` is what a member says first, where it
-/// speaks first.
+/// Plays the conversation with a client.
 ///
 /// # Errors
-/// The client does not start, or says no hello.
+/// The client does not start, or says no hello; nobody listens where a member was said to be.
 pub async fn converse(
     program: &Program,
     beginning: &Beginning,
-    greeting: &[u8],
-) -> Result<Vec<Finding>, String> {
+    behind: &Behind,
+) -> Result<Conversation, String> {
+    if let Behind::Member(address) = behind {
+        TcpStream::connect(address).await.map_err(|error| format!("no member at {address}: {error}"))?;
+    }
     let store = Store::open().await.map_err(|error| format!("opening a port: {error}"))?;
     let mut beginning = beginning.clone();
     beginning.environment.extend([
         (STORE_VARIABLE.to_owned(), store.address.to_string()),
         (SESSION_VARIABLE.to_owned(), SESSION.as_millis().to_string()),
     ]);
-    let mut talk = Talk { program, beginning, greeting, number: 0, asked: 0, findings: Vec::new() };
+    let mut talk =
+        Talk { program, beginning, behind, number: 0, asked: 0, findings: Vec::new(), changes: None };
     let process = talk.start().await?;
     let functions = process.functions().to_vec();
     let names: Vec<&str> = functions.iter().map(|function| function.as_str()).collect();
@@ -122,6 +139,9 @@ pub async fn converse(
     let mut process = Some(process);
     for conduct in Conduct::ALL {
         for op in functions.iter().filter_map(|function| operation(*function)) {
+            if conduct != Conduct::Refuses && !behind.can_try(&op) {
+                continue;
+            }
             let open = match process.take() {
                 Some(process) => process,
                 None => talk.start().await?,
@@ -139,7 +159,7 @@ pub async fn converse(
     if let Some(process) = talk.is_asked_for_the_unknown(open).await {
         talk.is_dismissed(process).await;
     }
-    Ok(talk.findings)
+    Ok(Conversation { findings: talk.findings, heard_no_change: talk.changes == Some(0) })
 }
 
 /// An operation of that kind; none for what has no single request, or changes something and has no value by
@@ -167,10 +187,12 @@ fn operation(function: Function) -> Option<Op> {
 struct Talk<'a> {
     program: &'a Program,
     beginning: Beginning,
-    greeting: &'a [u8],
+    behind: &'a Behind,
     number: u64,
     asked: u64,
     findings: Vec<Finding>,
+    /// Requests for a change that came; none where none was to come.
+    changes: Option<usize>,
 }
 
 impl Talk<'_> {
@@ -192,13 +214,16 @@ impl Talk<'_> {
         conduct: Conduct,
     ) -> Result<Option<Process>, String> {
         let member =
-            Member::open(conduct, self.greeting).await.map_err(|error| format!("opening a port: {error}"))?;
+            Member::open(conduct, self.behind).await.map_err(|error| format!("opening a port: {error}"))?;
         let tried = format!("{}, {}", op.function(), conduct.words());
         self.asked += 1;
         let line = lines::asked(op, self.asked, &member.address.to_string(), PATIENCE);
         let began = Instant::now();
         let answered = process.converse(&line, PATIENCE + GRACE).await;
         let heard = member.heard();
+        if op.is_change() && op.body != Body::Acquire && conduct != Conduct::Refuses {
+            *self.changes.get_or_insert(0) += heard.requests;
+        }
         let line = match answered {
             Ok(line) => line,
             Err(why) => {
@@ -210,7 +235,13 @@ impl Talk<'_> {
         match self.outcome(op, &process, &line) {
             Err(why) => self.found(tried, format!("{why}; its line: {said}"), Weight::Fault),
             Ok(outcome) => {
-                let (seen, weight) = judged(op, conduct, (outcome.kind, outcome.error.as_deref()), heard);
+                let told = (outcome.kind, outcome.error.as_deref());
+                let is_real = matches!(self.behind, Behind::Member(_)) && conduct != Conduct::Refuses;
+                let (seen, weight) = match (is_real, heard.requests, outcome.kind) {
+                    (true, 0, EventKind::Ok) => (UNKNOWN_REQUEST.to_owned(), Weight::Untried),
+                    (true, 0, _) => (NO_REQUEST.to_owned(), Weight::Untried),
+                    _ => judged(op, conduct, told, heard),
+                };
                 let took = began.elapsed().as_millis();
                 self.found(tried, format!("{seen} ({took} ms): {said}"), weight);
             }
@@ -376,113 +407,6 @@ fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), heard: Hea
     }
 }
 
-/// What a member heard of a request.
-#[derive(Clone, Copy, Debug, Default)]
-struct Heard {
-    /// How often it came. A value that stands in one request twice is one request.
-    requests: usize,
-    /// It came in a transaction that was begun, in words, and not yet committed.
-    is_begun_only: bool,
-}
-
-/// Values that come within this time over one connection are of one request: whoever tries again has waited.
-const ONE_REQUEST: Duration = Duration::from_millis(50);
-
-/// A member of the conversation.
-struct Member {
-    address: SocketAddr,
-    heard: Arc<Mutex<Heard>>,
-    /// What accepts; none where nobody listens.
-    task: Option<JoinHandle<()>>,
-    /// A port that is bound and not listened on, so that nobody else takes it.
-    _held: Option<TcpSocket>,
-}
-
-impl Member {
-    async fn open(conduct: Conduct, greeting: &[u8]) -> std::io::Result<Self> {
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let heard = Arc::new(Mutex::new(Heard::default()));
-        if conduct == Conduct::Refuses {
-            let socket = TcpSocket::new_v4()?;
-            socket.bind(any)?;
-            return Ok(Self { address: socket.local_addr()?, heard, task: None, _held: Some(socket) });
-        }
-        let listener = TcpListener::bind(any).await?;
-        let address = listener.local_addr()?;
-        let (seen, greeting) = (Arc::clone(&heard), greeting.to_vec());
-        let task = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(hear(stream, conduct, greeting.clone(), Arc::clone(&seen)));
-            }
-        });
-        Ok(Self { address, heard, task: Some(task), _held: None })
-    }
-
-    fn heard(&self) -> Heard {
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        if let Some(task) = &self.task {
-            task.abort();
-        }
-    }
-}
-
-/// Reads what a client sends, and counts the requests in it by their value.
-async fn hear(mut stream: TcpStream, conduct: Conduct, greeting: Vec<u8>, heard: Arc<Mutex<Heard>>) {
-    if stream.write_all(&greeting).await.is_err() {
-        return;
-    }
-    let mut read = Vec::new();
-    let forms = [VALUE.to_string(), STANDARD.encode(VALUE.to_string())];
-    let mut counted = 0;
-    // When a value came last, and between which bytes.
-    let mut last: Option<(Instant, Range<usize>)> = None;
-    while let Ok(length @ 1..) = stream.read_buf(&mut read).await {
-        let times: usize = forms
-            .iter()
-            .map(|form| read.windows(form.len()).filter(|part| *part == form.as_bytes()).count())
-            .sum();
-        let mut told = heard.lock().unwrap_or_else(PoisonError::into_inner);
-        if times > counted {
-            let new = read.len() - length..read.len();
-            let of_the_last = last
-                .is_some_and(|(at, bytes)| at.elapsed() < ONE_REQUEST && read[bytes] != read[new.clone()]);
-            told.requests += if of_the_last { 0 } else { requests(&read[new.clone()], times - counted) };
-            last = Some((Instant::now(), new));
-        }
-        told.is_begun_only = is_begun_only(&read);
-        drop(told);
-        counted = times;
-        // With a greeting there are hands to shake first.
-        if conduct == Conduct::Resets && (greeting.is_empty() || counted > 0) {
-            let _ = stream.set_zero_linger();
-            return;
-        }
-    }
-}
-
-/// How many requests these bytes are, in which the value stands so often: as many, where they are the same
-/// bytes again and again.
-fn requests(said: &[u8], times: usize) -> usize {
-    if times < 2 || !said.len().is_multiple_of(times) {
-        return 1;
-    }
-    let (first, _) = said.split_at(said.len() / times);
-    let again = said.chunks(first.len().max(1)).all(|part| part == first);
-    if again { times } else { 1 }
-}
-
-/// Whether a transaction was begun in what was said, and not asked to be committed: as databases of SQL have
-/// it.
-fn is_begun_only(said: &[u8]) -> bool {
-    let said = String::from_utf8_lossy(said).to_ascii_uppercase();
-    ["BEGIN", "START TRANSACTION"].iter().any(|word| said.contains(word)) && !said.contains("COMMIT")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -504,26 +428,5 @@ mod tests {
         assert_eq!(weight(&read, Conduct::Resets, fail, 0), Weight::Good);
         let begun = Heard { requests: 1, is_begun_only: true };
         assert_eq!(judged(&write, Conduct::Resets, fail, begun).1, Weight::Good);
-        assert!(is_begun_only(b"start transaction; insert into t values (1)"));
-        assert!(!is_begun_only(b"begin; insert into t values (1); commit"));
-        assert!(!is_begun_only(b"insert into t values (1)"));
-        assert_eq!(requests(b"write 7\nwrite 7\n", 2), 2);
-        assert_eq!(requests(b"insert 7 or update 7", 2), 1);
-        assert_eq!(requests(b"write 7\n", 1), 1);
-    }
-
-    #[tokio::test]
-    async fn a_value_that_stands_in_a_request_twice_is_one_request_and_a_request_again_is_not() {
-        let member = Member::open(Conduct::IsSilent, b"").await.expect("a port");
-        let said = format!("insert values ({VALUE}) on conflict update set v = {VALUE}");
-        for requests in 1..=2 {
-            let mut client = TcpStream::connect(member.address).await.expect("connected");
-            client.write_all(said.as_bytes()).await.expect("sent");
-            let deadline = Instant::now() + FAREWELL;
-            while member.heard().requests < requests && Instant::now() < deadline {
-                tokio::task::yield_now().await;
-            }
-            assert_eq!(member.heard().requests, requests);
-        }
     }
 }

@@ -81,6 +81,8 @@ pub struct Description {
     pub promises: BTreeMap<String, Promised>,
     /// Faults of the user's own.
     pub faults: Vec<OwnFault>,
+    /// Variables of the harness's own environment that say how the system is set up.
+    pub variables: Vec<String>,
 }
 
 /// What members are.
@@ -170,6 +172,7 @@ pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, 
         client: harness.client,
         promises: harness.promises,
         faults: harness.faults,
+        variables: harness.variables,
     };
     let mut described = asked.described(name.unwrap_or_default(), folder, members, &homes)?;
     if let (Some(client), Members::Containers(members)) = (&described.client, &mut described.members) {
@@ -204,7 +207,7 @@ fn question_ports(probes: &[Option<&WrittenProbe>]) -> Vec<u16> {
 /// # Errors
 /// See [`read`].
 pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, String> {
-    let Written { name, version, member, client, promises, faults } =
+    let Written { name, version, variables, member, client, promises, faults } =
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     let WrittenMember { peers, clients_at_peer: clients_at, .. } = member;
     if peers > MOST_PEERS {
@@ -232,6 +235,7 @@ pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, Str
         client,
         promises,
         faults,
+        variables,
     };
     asked.described(name.unwrap_or_else(|| stem.to_owned()), folder, Members::Processes(members), &[])
 }
@@ -249,6 +253,7 @@ struct Asked {
     client: Option<WrittenClient>,
     promises: BTreeMap<String, WrittenPromise>,
     faults: BTreeMap<String, WrittenFault>,
+    variables: Vec<String>,
 }
 
 impl Asked {
@@ -290,8 +295,24 @@ impl Asked {
             client,
             promises: self.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
             faults,
+            variables: variables(self.variables)?,
         })
     }
+}
+
+/// Names of variables, each once.
+fn variables(named: Vec<String>) -> Result<Vec<String>, String> {
+    for name in &named {
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !begins || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(format!("variables: {name:?} is no name of a variable; write names alone, [WAIT]"));
+        }
+        if name.starts_with("HARNESS_") {
+            return Err(format!("variables: the harness sets {name} itself"));
+        }
+    }
+    let once: std::collections::BTreeSet<String> = named.into_iter().collect();
+    Ok(once.into_iter().collect())
 }
 
 /// A client, on this machine or in the container of a service.

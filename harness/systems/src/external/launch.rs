@@ -76,7 +76,7 @@ impl Installation for Installed {
     }
 
     fn greeting(&self) -> Option<String> {
-        self.version.clone()
+        self.version.as_ref().map(|version| format!("{} {version}", self.description.name))
     }
 
     fn tells(&self, _: Option<Server>) -> bool {

@@ -186,6 +186,10 @@ impl System for External {
         }
     }
 
+    fn variables(&self) -> &[String] {
+        &self.description.variables
+    }
+
     fn lacks(&self, function: Function) -> Option<String> {
         let is_held = matches!(function, Function::Acquire | Function::Store | Function::Release);
         if is_held && let Some(home) = self.home() {

@@ -43,6 +43,8 @@ pub enum How {
 pub(super) struct Written {
     pub(super) name: Option<String>,
     pub(super) version: Option<Words>,
+    #[serde(default)]
+    pub(super) variables: Vec<String>,
     pub(super) member: WrittenMember,
     pub(super) client: Option<WrittenClient>,
     #[serde(default)]
@@ -64,6 +66,8 @@ pub(super) struct WrittenHarness {
     pub(super) ready: WrittenProbe,
     pub(super) leader: Option<WrittenProbe>,
     pub(super) client: Option<WrittenClient>,
+    #[serde(default)]
+    pub(super) variables: Vec<String>,
     #[serde(default)]
     pub(super) promises: BTreeMap<String, WrittenPromise>,
     #[serde(default)]

@@ -12,7 +12,8 @@ pub(super) const FILES: Files = Files {
         ("compose.yaml", include_str!("compose.yaml")),
         ("nats_client.py", include_str!("nats_client.py")),
     ],
-    next: "the client alone:    harness client check --system FILE --greeting 'INFO {}\\r\\n'\n\
+    next: "its client, tried:   harness wrap --system ./FILE --nodes 3 -- \
+           harness client check --system FILE\n\
            in containers:       harness run --system ./compose.yaml --workload set --rate 100 \
            --nemesis kill-one,partition-one --time-limit 90s\n\
            as local processes:  harness run --system ./FILE --nodes 3 --workload set --rate 100 \
