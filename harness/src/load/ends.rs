@@ -11,7 +11,6 @@ use futures_util::future::join_all;
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
 use tokio::time::Instant;
-use workloads::op::Body;
 use workloads::{Op, Outcome};
 
 use super::Shared;
@@ -40,6 +39,7 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
     let mut members = shared.cluster.members().iter().copied().cycle();
     let mut member = members.next().ok_or_else(|| anyhow!("no member"))?;
     let mut client = client_at(shared, member, CALM_PATIENCE).await?;
+    let mut is_told = false;
     for op in operations {
         let deadline = Instant::now() + SET_UP_PATIENCE;
         loop {
@@ -48,6 +48,11 @@ pub async fn set_up(shared: &Shared) -> anyhow::Result<()> {
                 EventKind::Ok => break,
                 // It certainly had no effect: a system that has just begun may not be ready for it yet.
                 EventKind::Fail if Instant::now() < deadline => {
+                    if !is_told {
+                        let error = outcome.error.as_deref().unwrap_or_default();
+                        tracing::warn!("a first key is refused, and asked for again for a while: {error}");
+                        is_told = true;
+                    }
                     tokio::time::sleep(PAUSE).await;
                     member = members.next().unwrap_or(member);
                     let _ = client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await;
@@ -148,9 +153,6 @@ async fn perform(
     let outcome = client.perform(op, CALM_PATIENCE).await;
     shared.load.rules().workload_mut().complete(process, op, &outcome);
     note_completion(shared, &outcome, op, process, place);
-    if matches!(op.body, Body::MakeRegister { .. } | Body::MakePlace) && outcome.kind != EventKind::Ok {
-        tracing::warn!(error = ?outcome.error, "the set-up failed");
-    }
     outcome
 }
 

@@ -46,6 +46,7 @@ fn nats_keeps_what_it_acknowledged_as_processes() {
     let system = ["--system", "./nats.toml", "--nodes", "3"];
     by_the_files("", &system, SET);
     by_the_files("", &system, ("queue", &["queue", "durability", "convergence"]));
+    by_the_files("", &system, ("watch", &["watch", "durability", "convergence"]));
 }
 
 #[test]

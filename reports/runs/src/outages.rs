@@ -3,7 +3,11 @@
 //! A gap between two acknowledgements is no outage when nobody had asked for anything, so an outage begins
 //! with the later of the last acknowledgement and the first moment at which a write was due and unanswered.
 //! It ends with the next acknowledgement, of whatever write: clients do not care which one it was. An
-//! interval, not an instant per client, because a service that answers one client of twenty is not down.
+//! interval, not an instant per client, because a service that answers one client of twenty is not down. For
+//! the same reason a write counts only until one that was due later is answered: whoever waits from then on,
+//! at a member that is cut off perhaps, waits alone. And an outage is seen by the write that ends it, which
+//! waited itself, or by several others: under a slow load the time between two answers is the load's own
+//! pace.
 //! A compare-and-set that is refused, because another value stands there, was decided as an acknowledged one
 //! is, and counts like it.
 //!
@@ -20,6 +24,9 @@ use crate::results::{Election, Outage};
 
 /// Waits shorter than this are the load's own rhythm and a slow fsync, not an outage worth naming.
 pub const MINIMUM_NS: u64 = 30 * NS_PER_MS;
+
+/// So many writes that waited show an outage that the write which ends it did not wait through.
+const WAITED: usize = 3;
 
 /// A fault counts as the cause of an outage that begins this long after it was seen to be gone, since what
 /// it left behind (a truncated follower, a reconnecting client) takes its time.
@@ -49,26 +56,32 @@ pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> V
     let mut writes: Vec<&Op> =
         history.ops().iter().filter(|op| is_update(op) && op.invoke_ns <= load_end_ns).collect();
     writes.sort_by_key(|op| due_ns(op));
-    let mut answered: Vec<u64> =
-        writes.iter().filter_map(|op| answered_ns(op)).filter(|at| *at <= load_end_ns).collect();
+    // When, and since when it was due.
+    let mut answered: Vec<(u64, u64)> = writes
+        .iter()
+        .filter_map(|op| Some((answered_ns(op)?, due_ns(op))))
+        .filter(|(at, _)| *at <= load_end_ns)
+        .collect();
     answered.sort_unstable();
     // Behind the last write that anybody asked for, the lack of an acknowledgement is nobody's loss.
     let end_ns = asked_until(&writes).min(load_end_ns);
 
     let mut blame = Blame::new(beside, tolerance_ns(&answered, &writes));
     let mut waiting = Waiting::new(&writes);
-    let mut last = 0;
+    let (mut last, mut newest_due) = (0, 0);
     let mut found = Vec::new();
-    for (to_ns, open) in answered.iter().map(|&at| (at, false)).chain([(end_ns, true)]) {
+    for (to_ns, due, open) in answered.iter().map(|&(at, due)| (at, due, false)).chain([(end_ns, 0, true)]) {
         // Most gaps are far too short; the search for who waited is only made in the others.
         if to_ns.saturating_sub(last) >= minimum_ns
-            && let Some(from_ns) = waiting.since(last, to_ns)
+            && let Some((from_ns, waited)) = waiting.since(last, to_ns, newest_due)
             && to_ns.saturating_sub(from_ns) >= minimum_ns
+            && (open || waited >= WAITED || due > newest_due && to_ns.saturating_sub(due) >= minimum_ns)
         {
             let fault = blame.cause(from_ns, to_ns).map(str::to_owned);
             found.push(Outage { from_ns, to_ns, fault, open });
         }
         last = to_ns;
+        newest_due = newest_due.max(due);
     }
     found
 }
@@ -201,14 +214,14 @@ fn established_ns(election: &Election) -> u64 {
 
 /// What an operation usually takes and the usual time from one acknowledgement to the next, twice: so long
 /// the last acknowledgement may lie before the fault.
-fn tolerance_ns(acknowledged: &[u64], writes: &[&Op]) -> u64 {
+fn tolerance_ns(answered: &[(u64, u64)], writes: &[&Op]) -> u64 {
     let mut took: Vec<u64> = writes
         .iter()
         .filter(|op| op.outcome == Outcome::Ok)
         .filter_map(|op| op.complete_ns.map(|at| at.saturating_sub(due_ns(op))))
         .collect();
     took.sort_unstable();
-    let mut gaps: Vec<u64> = acknowledged.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let mut gaps: Vec<u64> = answered.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
     gaps.sort_unstable();
     let median = |sorted: &[u64]| sorted.get(sorted.len() / 2).copied().unwrap_or(0);
     let usual = median(&took).saturating_add(median(&gaps));
@@ -229,8 +242,9 @@ impl<'a> Waiting<'a> {
         Self { by_due, next: 0, open: Vec::new() }
     }
 
-    /// The first moment in `last..to` at which a write was due and not answered; None when nobody waited.
-    fn since(&mut self, last: u64, to: u64) -> Option<u64> {
+    /// The first moment in `last..to` at which a write was due and not answered, and how many there were;
+    /// None when nobody waited. Of the answered ones the latest was due at `newest_due`.
+    fn since(&mut self, last: u64, to: u64, newest_due: u64) -> Option<(u64, usize)> {
         while let Some(op) = self.by_due.get(self.next)
             && due_ns(op) <= last
         {
@@ -239,11 +253,16 @@ impl<'a> Waiting<'a> {
         }
         // An operation whose fate stays unknown has no moment at which its client gave up, so it only counts
         // in the gap in which it was due; else it would turn every later gap into an outage.
-        self.open.retain(|&at| self.by_due[at].complete_ns.is_some_and(|completed| completed > last));
+        self.open.retain(|&at| {
+            let op = self.by_due[at];
+            op.complete_ns.is_some_and(|completed| completed > last) && due_ns(op) > newest_due
+        });
+        let rest = self.by_due.get(self.next..).unwrap_or_default();
+        let waited = self.open.len() + rest.iter().take_while(|op| due_ns(op) < to).count();
         if !self.open.is_empty() {
-            return Some(last);
+            return Some((last, waited));
         }
-        self.by_due.get(self.next).map(|op| due_ns(op)).filter(|&due| due < to)
+        rest.first().map(|op| (due_ns(op), waited)).filter(|&(due, _)| due < to)
     }
 }
 
@@ -265,6 +284,24 @@ mod tests {
         ops.extend((100..300).map(|at| ok(Function::Write, at * MS, 301 * MS)));
         let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 100 * MS, to_ns: 301 * MS, fault: None, open: false }]);
+    }
+
+    #[test]
+    fn one_that_waits_while_later_ones_are_answered_waits_alone() {
+        let rarely = |from_ms: u64, to_ms: u64| {
+            (from_ms..to_ms).step_by(100).map(|at| ok(Function::Write, at * MS, (at + 1) * MS))
+        };
+        let mut ops: Vec<Sketch> = rarely(0, 2000).collect();
+        ops.push(ok(Function::Write, 510 * MS, 1010 * MS));
+        assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
+        // Three of them that nobody answers are more than one client's own trouble.
+        ops.extend(
+            (0..3).map(|more| Sketch(Function::Write, (1410 + more) * MS, 1700 * MS, EventKind::Info)),
+        );
+        assert_eq!(
+            from_history(&history(&ops), Beside::default(), MINIMUM_NS),
+            [Outage { from_ns: 1410 * MS, to_ns: 1501 * MS, fault: None, open: false }]
+        );
     }
 
     #[test]

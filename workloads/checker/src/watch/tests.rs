@@ -169,6 +169,27 @@ fn nothing_is_told_that_nobody_wrote_or_before_it_is_written_or_that_did_not_hap
 }
 
 #[test]
+fn what_was_refused_may_be_written_again() {
+    let mut lines = three();
+    lines.write(4, EventKind::Fail, (40, 41));
+    lines.write(4, EventKind::Fail, (41, 42));
+    lines.wrote(4, (42, 43));
+    lines.write(4, EventKind::Fail, (43, 44));
+    lines.told(1, Some(10), &[1, 2, 3, 4], 14, (45, 46));
+    let result = lines.judged(EveryChange);
+    assert_ne!(result.verdict, Verdict::Invalid, "{}", result.summary);
+    let mut early = three();
+    early.write(4, EventKind::Fail, (40, 41));
+    early.told(1, Some(10), &[1, 2, 3, 4], 14, (42, 43));
+    early.wrote(4, (44, 45));
+    assert_eq!(early.kind(EveryChange), "a change was told too early");
+    let mut twice = three();
+    twice.write(4, EventKind::Info, (40, 41));
+    twice.wrote(4, (42, 43));
+    assert_eq!(twice.kind(EveryChange), "a value was written twice");
+}
+
+#[test]
 fn what_nobody_knows_may_be_told_or_not() {
     for told in [&[1, 2, 3][..], &[1, 2, 4, 3], &[4, 1, 2, 3], &[1, 2, 3, 4]] {
         let mut lines = three();

@@ -132,13 +132,28 @@ impl<'a> Told<'a> {
             after: None,
             begins: Vec::new(),
         };
-        let at = self.changes.len();
-        if let Some(other) = self.by_value.insert(value, at) {
-            let other = self.changes[other].write;
-            let why = format!("{} and {}: a value is written once only", describe(other), describe(op));
-            return Err(Broken { kind: "a value was written twice", why, ops: vec![other, op] });
-        }
-        self.changes.push(change);
+        let at = match self.by_value.get(&value).copied() {
+            None => {
+                self.by_value.insert(value, self.changes.len());
+                self.changes.push(change);
+                self.changes.len() - 1
+            }
+            Some(at) => {
+                let other = self.changes[at].write;
+                match (other.outcome, op.outcome) {
+                    // What certainly did not happen may be asked for again.
+                    (_, Outcome::Fail) => return Ok(()),
+                    (Outcome::Fail, _) => self.changes[at] = change,
+                    (_, _) => {
+                        let why =
+                            format!("{} and {}: a value is written once only", describe(other), describe(op));
+                        let ops = vec![other, op];
+                        return Err(Broken { kind: "a value was written twice", why, ops });
+                    }
+                }
+                at
+            }
+        };
         match self.changes[at].version {
             Some(version) => self.counts_as(at, version, op),
             None => Ok(()),

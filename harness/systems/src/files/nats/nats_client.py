@@ -3,7 +3,8 @@
 Sets and lists are subjects of one stream with three replicas: an element is a message, and its place in the
 list is its place in the stream. A register is the last message of its subject. Queues are subjects of a
 stream of their own, which drops what is acknowledged (a work queue); each has one consumer, which hands its
-messages out to whoever asks.
+messages out to whoever asks. A watch is a consumer that begins behind a message of the stream; its position is
+the message's number, which is the same at every member.
 
 What matters is the word that ends each operation:
   ok    the stream's leader acknowledged it, which it does when a quorum has it.
@@ -27,6 +28,8 @@ STREAMS = {
 WRONG_LAST_SEQUENCE = 10071
 # What is handed out and not acknowledged within this is handed out again.
 ACK_WAIT_NS = 2_000_000_000
+# A consumer of a watch that nobody asks for so long is gone.
+IDLE_NS = 5_000_000_000
 # Where what was handed out is acknowledged, by queue and element. Any member takes it.
 HANDED_OUT = {}
 
@@ -62,6 +65,8 @@ class Connection:
             raise NotSent from error
         self.asked = 0
         self.has = set()
+        # By key: the consumer of a watch, and up to where it told.
+        self.watches = {}
 
     def line(self):
         line = self.file.readline()
@@ -156,6 +161,37 @@ class Connection:
         HANDED_OUT[key, element] = self.reply_to
         return element
 
+    def watch(self, until, key, place, wait_ms):
+        """What was written to a register behind a place, in order, and up to where that is all."""
+        subject = f"register.{key}"
+        if place is None:
+            # It begins with what comes after the last message.
+            return [], self.message(until, {"last_by_subj": subject})[1]
+        consumer, told = self.watches.pop(key, (None, None))
+        if told != place:
+            config = {"deliver_policy": "by_start_sequence", "opt_start_seq": place + 1, "filter_subject": subject}
+            config |= {"ack_policy": "none", "inactive_threshold": IDLE_NS, "mem_storage": True, "num_replicas": 1}
+            answer = self.api(until, f"CONSUMER.CREATE.{STREAM}", {"stream_name": STREAM, "config": config})
+            if "error" in answer:
+                raise Unknown(str(answer["error"]))
+            consumer = answer["name"]
+        changes = []
+        # The first is waited for. That there is none the server says too; silence is no answer.
+        asks = {"batch": 1, "expires": wait_ms * 1_000_000}
+        while True:
+            data = self.ask(until, f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{consumer}", json.dumps(asks).encode())
+            if data is None:
+                break
+            if not self.reply_to:
+                raise Unknown(data.decode())
+            # $JS.ACK.stream.consumer.tries.PLACE.…, and with a domain and an account before the stream.
+            words = self.reply_to.split(b".")
+            place = int(words[5 if len(words) == 9 else 7])
+            changes.append(int(data))
+            asks = {"batch": 1, "no_wait": True}
+        self.watches[key] = consumer, place
+        return changes, place
+
     def message(self, until, which, stream=STREAM):
         """A message with its place; none where there is none."""
         answer = self.api(until, f"STREAM.MSG.GET.{stream}", which)
@@ -192,6 +228,13 @@ def perform(connection, until, request):
         return {"type": "ok", "value": read(connection, until, of, key)}
     if f in ("write", "add", "append", "enqueue"):
         connection.publish(until, subject, value)
+    elif f == "watch":
+        try:
+            changes, place = connection.watch(until, key, value, request["wait_ms"])
+        except Refused as error:
+            # The consumer is gone with its server: the next request makes another, from the same place.
+            raise Unknown(str(error)) from error
+        return {"type": "ok", "value": changes, "position": place}
     elif f == "dequeue":
         connection.makes_the_consumer(until, key)
         element = connection.next_of(until, key)
@@ -236,7 +279,8 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append", "enqueue", "dequeue", "acknowledge"]
+    functions = ["read", "write", "cas", "add", "append", "enqueue", "dequeue", "acknowledge",
+                 "watch"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
