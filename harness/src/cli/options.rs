@@ -144,7 +144,6 @@ fn system(text: &str, meant: Meant) -> Result<Arc<dyn System>, Failure> {
     }
 }
 
-/// What is said of Apache ZooKeeper's members where there are none.
 /// What is set of the variables that say how a system is set up. What can't be shown is refused: it stands in
 /// the line that repeats the run.
 fn variables(system: &dyn System) -> Result<BTreeMap<String, String>, Failure> {
@@ -162,6 +161,7 @@ fn variables(system: &dyn System) -> Result<BTreeMap<String, String>, Failure> {
     Ok(set)
 }
 
+/// What is said of Apache ZooKeeper's members where there are none.
 fn for_java_only(args: &RunArgs, system: &dyn System) -> Result<(), Failure> {
     if !system.traits().takes_java && (args.brought.zookeeper.is_some() || args.tick.is_some()) {
         return Err(Failure::usage(
