@@ -35,6 +35,9 @@ pub enum Promise {
     ReadCommitted,
     /// Writes of transactions do not cross.
     ReadUncommitted,
+    /// Of queues: what was put is handed out until somebody is done with it. Again, and out of its order, is
+    /// allowed.
+    AtLeastOnce,
     /// Whoever watches is told every change, once and in order.
     EveryChange,
     /// Whoever watches is told what changed last, in the end, and never goes back. Changes may be left out.
@@ -45,7 +48,7 @@ pub enum Promise {
 
 impl Promise {
     /// All of them, the strongest first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Linearizable,
         Self::LinearizableUpdates,
         Self::StrictSerializable,
@@ -54,6 +57,7 @@ impl Promise {
         Self::SnapshotIsolation,
         Self::ReadCommitted,
         Self::ReadUncommitted,
+        Self::AtLeastOnce,
         Self::EveryChange,
         Self::Latest,
         Self::Nothing,
@@ -71,6 +75,7 @@ impl Promise {
             Self::SnapshotIsolation => "snapshot-isolation",
             Self::ReadCommitted => "read-committed",
             Self::ReadUncommitted => "read-uncommitted",
+            Self::AtLeastOnce => "at-least-once",
             Self::EveryChange => "every-change",
             Self::Latest => "latest",
             Self::Nothing => "nothing",
@@ -97,6 +102,9 @@ impl Promise {
             }
             Self::ReadCommitted => "a transaction reads only what was committed",
             Self::ReadUncommitted => "writes of transactions do not cross",
+            Self::AtLeastOnce => {
+                "what was put is handed out until somebody is done with it; again, and in any order"
+            }
             Self::EveryChange => "whoever watches is told every change, once and in order",
             Self::Latest => {
                 "whoever watches is told what changed last, and never goes back; changes may be left out"
@@ -123,6 +131,7 @@ impl Promise {
             Self::ReadUncommitted => Some(Condition::ReadUncommitted),
             Self::Linearizable
             | Self::LinearizableUpdates
+            | Self::AtLeastOnce
             | Self::EveryChange
             | Self::Latest
             | Self::Nothing => None,

@@ -15,7 +15,8 @@
 //! - **`queue`**: what is handed out was put there, once it was done or taken it is not handed out again, and
 //!   elements come out in the order in which they were put. Of two that are put one after the other the later
 //!   one may be handed out first only if somebody may have had the earlier one then, whose dequeue has no
-//!   answer that tells.
+//!   answer that tells. Where a system promises no more than *at least once*, what is handed out was put, and
+//!   nothing is said of its order, or of what comes back.
 //! - **`exclusion`**: of two claims of an element the later one has the larger token, and no two overlap, as
 //!   far as each holder was certain.
 //! - **`durability`**: what was acknowledged to be put is there at the end, or was done, or may have been.
@@ -29,15 +30,17 @@ mod claims;
 mod order;
 mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use checker::durability::FinalState;
 use checker::history::{EventKind, Function, Value};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
+use crate::promise::Promise;
 use crate::workload::{Applications, Definition, Generator, as_agreed, of_operations};
 
 pub(crate) const WORKLOAD: Definition = Definition {
@@ -53,10 +56,15 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: false,
     applications: Some(Applications::Queue),
     is_settled: as_agreed,
-    judged_by: of_operations,
+    judged_by: of_queues,
     promises: &[check::queue, check::exclusion],
     durability: Some(check::durable),
 };
+
+/// A promise as one of queues.
+fn of_queues(promise: Promise) -> Option<Promise> {
+    if promise == Promise::AtLeastOnce { Some(promise) } else { of_operations(promise) }
+}
 
 /// Elements of one process; those of the next one begin behind them.
 const ELEMENTS_OF_A_PROCESS: i64 = 1 << 24;
@@ -88,11 +96,23 @@ struct Queues {
     handed: BTreeMap<u64, Handed>,
     /// How many elements there are at least to be done, as far as answers tell.
     waiting: BTreeMap<u64, i64>,
+    /// What was put for certain and is not done, as far as answers tell.
+    lasting: BTreeMap<u64, BTreeSet<i64>>,
+    /// Dequeues that may have taken one, without an answer.
+    may_have_taken: BTreeMap<u64, usize>,
 }
 
 impl Queues {
     fn new(keys: u64, rng: ChaCha8Rng) -> Self {
-        Self { rng, keys, made: BTreeMap::new(), handed: BTreeMap::new(), waiting: BTreeMap::new() }
+        Self {
+            rng,
+            keys,
+            made: BTreeMap::new(),
+            handed: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            lasting: BTreeMap::new(),
+            may_have_taken: BTreeMap::new(),
+        }
     }
 
     fn any(&mut self) -> u64 {
@@ -114,6 +134,24 @@ impl Queues {
 
     fn waiting(&self, key: u64) -> i64 {
         self.waiting.get(&key).copied().unwrap_or_default()
+    }
+
+    /// What an answer says of what will be there at the end.
+    fn note(&mut self, op: &Op, outcome: &Outcome) {
+        let lasting = self.lasting.entry(op.key).or_default();
+        match (&op.body, outcome.kind, &outcome.value) {
+            (Body::Enqueue { element }, EventKind::Ok, _) => {
+                lasting.insert(*element);
+            }
+            (Body::Dequeue, EventKind::Ok, Value::One(element)) => {
+                lasting.remove(element);
+            }
+            (Body::Dequeue, EventKind::Info, _) => *self.may_have_taken.entry(op.key).or_default() += 1,
+            (Body::Acknowledge { element }, EventKind::Ok | EventKind::Info, _) => {
+                lasting.remove(element);
+            }
+            _ => {}
+        }
     }
 
     fn wait(&mut self, key: u64, more: i64) {
@@ -150,6 +188,7 @@ impl Generator for Queues {
     /// What was handed out is to be acknowledged, until that has an end or the process has none.
     fn complete(&mut self, process: u64, op: &Op, outcome: &Outcome) {
         let key = op.key;
+        self.note(op, outcome);
         match (&op.body, outcome.kind, &outcome.value) {
             (Body::Enqueue { .. }, EventKind::Ok, _) => self.wait(key, 1),
             (Body::Dequeue, EventKind::Ok, Value::One(_)) => self.wait(key, -1),
@@ -186,6 +225,16 @@ impl Generator for Queues {
     /// What is not done in each queue.
     fn final_reads(&self) -> Vec<Op> {
         (0..self.keys).map(|key| queue(key, Body::Read)).collect()
+    }
+
+    /// Somebody who was handed an element may be gone before the system knows it: until then it may show that
+    /// element to nobody.
+    fn is_told(&self, states: &[FinalState]) -> bool {
+        states.iter().all(|state| {
+            let shown: BTreeSet<i64> = state.list.iter().flatten().copied().collect();
+            let hidden = self.lasting.get(&state.key).map_or(0, |lasting| lasting.difference(&shown).count());
+            hidden <= self.may_have_taken.get(&state.key).copied().unwrap_or_default()
+        })
     }
 }
 

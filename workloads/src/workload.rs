@@ -363,7 +363,14 @@ impl Workload {
             return None;
         }
         let (value, list) = match &told.value {
-            Value::List(list) => (None, Some(list.to_vec())),
+            Value::List(list) => {
+                let mut list = list.to_vec();
+                if read.object == Object::Queue {
+                    // In any order: what was handed out may stand anywhere.
+                    list.sort_unstable();
+                }
+                (None, Some(list))
+            }
             Value::Txn(micros) => match micros.first().map(|micro| &micro.what) {
                 Some(What::Read(Some(list))) => (None, Some(list.to_vec())),
                 _ => (None, None),

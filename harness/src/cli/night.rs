@@ -121,7 +121,7 @@ pub struct MergeArgs {
 /// Flags of `init`.
 #[derive(Clone, Debug, Args)]
 pub struct InitArgs {
-    /// What for: night, redis, system
+    /// What for: night, system, etcd, nats, postgres, redis, zookeeper
     pub what: String,
     /// Where the first of its files is written; the others come beside it [default: its usual name]
     pub file: Option<PathBuf>,

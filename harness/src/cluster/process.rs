@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -37,7 +37,7 @@ use crate::clock::RunClock;
 use crate::events::EventLog;
 use crate::links::handle::Links;
 use crate::links::owner::{FOLDER_VARIABLE, MEMBER_VARIABLE, Marks};
-use crate::links::past;
+use crate::links::past::{self, LookOut};
 use crate::links::protocol::{EntranceSpec, LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
 use crate::store::lock::TOKEN_VARIABLE;
@@ -78,6 +78,8 @@ pub struct ProcessCluster {
     /// The cuts in force, by fault. Held until the links follow, so that rules arrive in the order in which
     /// they were decided.
     cuts: tokio::sync::Mutex<BTreeMap<String, Cut>>,
+    /// While anything is cut: whether members have another way.
+    look_out: Mutex<Option<LookOut>>,
 }
 
 impl ProcessCluster {
@@ -117,6 +119,7 @@ impl ProcessCluster {
             servers,
             observer: Mutex::default(),
             cuts: tokio::sync::Mutex::default(),
+            look_out: Mutex::default(),
         })
     }
 
@@ -135,6 +138,23 @@ impl ProcessCluster {
     fn folder(&self) -> anyhow::Result<PathBuf> {
         let folder = std::path::absolute(&self.settings.folder).context("finding the run's folder")?;
         Ok(folder.canonicalize().unwrap_or(folder))
+    }
+
+    fn marks(&self) -> anyhow::Result<Marks> {
+        Ok(Marks { token: self.settings.token.clone().into(), folder: self.folder()? })
+    }
+
+    fn look_out(&self) -> MutexGuard<'_, Option<LookOut>> {
+        self.look_out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks out for ways past the links, from now on and until nothing is cut.
+    fn looks_out(&self) -> anyhow::Result<()> {
+        let mut look_out = self.look_out();
+        if look_out.is_none() {
+            *look_out = Some(LookOut::new(self.marks()?).context("looking out for ways past the links")?);
+        }
+        Ok(())
     }
 
     fn links(&self) -> anyhow::Result<&Links> {
@@ -406,6 +426,7 @@ impl Cluster for ProcessCluster {
         Box::pin(async move {
             let mut cuts = self.cuts.lock().await;
             cuts.insert(fault.to_owned(), cut.clone());
+            self.looks_out()?;
             Ok(Traffic { counts: self.links()?.set(rules(&cuts, &cut.pairs)).await? })
         })
     }
@@ -414,6 +435,9 @@ impl Cluster for ProcessCluster {
         Box::pin(async move {
             let mut cuts = self.cuts.lock().await;
             let healed = cuts.remove(fault).map(|cut| cut.pairs).unwrap_or_default();
+            if cuts.is_empty() {
+                *self.look_out() = None;
+            }
             Ok(Traffic { counts: self.links()?.set(rules(&cuts, &healed)).await? })
         })
     }
@@ -424,8 +448,9 @@ impl Cluster for ProcessCluster {
 
     fn way_round<'a>(&'a self, cut: &'a Cut) -> Async<'a, Option<String>> {
         Box::pin(async move {
-            let marks = Marks { token: self.settings.token.clone().into(), folder: self.folder()? };
-            let connected = tokio::task::spawn_blocking(move || past::connected(&marks)).await?;
+            let marks = self.marks()?;
+            let mut connected = tokio::task::spawn_blocking(move || past::connected(&marks)).await?;
+            connected.extend(self.look_out().as_ref().map(LookOut::seen).unwrap_or_default());
             let severed = |pair: &&Pair| cut.severs(**pair) || cut.severs(pair.back());
             Ok(connected
                 .iter()

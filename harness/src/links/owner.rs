@@ -40,16 +40,13 @@ impl Marks {
         Self { token: variable(TOKEN_VARIABLE), folder: variable(FOLDER_VARIABLE).into() }
     }
 
-    /// The open sockets of the run's members, by the kernel's numbers.
-    pub(super) fn sockets(&self) -> BTreeMap<u64, MemberId> {
-        let mut sockets = BTreeMap::new();
-        for process in processes() {
-            let Some(member) = self.member_of(&process) else { continue };
-            let Ok(files) = fs::read_dir(process.join("fd")) else { continue };
-            let links = files.filter_map(Result::ok).filter_map(|file| fs::read_link(file.path()).ok());
-            sockets.extend(links.filter_map(|link| Some((socket_number(&link)?, member))));
-        }
-        sockets
+    /// The processes of the run's members: the folder of each, and whose it is.
+    pub(super) fn processes(&self) -> Vec<(PathBuf, MemberId)> {
+        let of_members = |process: PathBuf| {
+            let member = self.member_of(&process)?;
+            Some((process, member))
+        };
+        processes().filter_map(of_members).collect()
     }
 
     /// Which member a process of this run is of.
@@ -60,6 +57,17 @@ impl Marks {
             (folder.path() == self.folder).then_some(member)
         })
     }
+}
+
+/// The open sockets of members' processes, by the kernel's numbers.
+pub(super) fn sockets_of(members: &[(PathBuf, MemberId)]) -> BTreeMap<u64, MemberId> {
+    let mut sockets = BTreeMap::new();
+    for (process, member) in members {
+        let Ok(files) = fs::read_dir(process.join("fd")) else { continue };
+        let links = files.filter_map(Result::ok).filter_map(|file| fs::read_link(file.path()).ok());
+        sockets.extend(links.filter_map(|link| Some((socket_number(&link)?, *member))));
+    }
+    sockets
 }
 
 /// The folders of all processes.

@@ -5,14 +5,21 @@
 //! probe says that they are apart. On one host that can be seen. Both ends of such a connection are in the
 //! kernel's tables, and each belongs to a member; an honest one ends at a process of the links.
 //!
-//! What is not connected, datagrams above all, can't be seen so.
+//! A connection may be there for a moment only. So there is a look-out while a cut is in force, which asks
+//! the kernel many times a second, and for no more than that takes: members' processes are looked for once a
+//! second, their open files when there is a connection of which both ends are known.
+//!
+//! What is not connected, datagrams above all, can't be seen so, nor can sockets that have no address.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use runs::member::MemberId;
 
-use super::owner::{Marks, Row, rows};
+use super::owner::{self, Marks, Row, rows};
 use super::protocol::Pair;
 
 /// The state of a socket that is connected, in the kernel's tables.
@@ -20,12 +27,63 @@ const ESTABLISHED: &str = "01";
 
 /// The pairs of members that are connected directly, the smaller number first.
 pub fn connected(marks: &Marks) -> BTreeSet<Pair> {
-    let tables: Vec<String> = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
-        .iter()
-        .filter_map(|table| fs::read_to_string(table).ok())
-        .collect();
+    among(&marks.processes())
+}
+
+/// How often the look-out asks.
+const GLANCE: Duration = Duration::from_millis(40);
+/// How often it looks for processes.
+const PROCESSES: Duration = Duration::from_secs(1);
+
+/// Looks out for members that talk past the links, until it is dropped.
+#[derive(Debug)]
+pub struct LookOut {
+    seen: Arc<Mutex<BTreeSet<Pair>>>,
+}
+
+impl LookOut {
+    /// Begins, on a thread of its own.
+    pub fn new(marks: Marks) -> std::io::Result<Self> {
+        let seen = Arc::new(Mutex::new(BTreeSet::new()));
+        let told = Arc::downgrade(&seen);
+        std::thread::Builder::new().name("look-out".to_owned()).spawn(move || {
+            let mut members: Vec<(PathBuf, MemberId)> = Vec::new();
+            let mut since: Option<Instant> = None;
+            while let Some(seen) = told.upgrade() {
+                if since.is_none_or(|since| since.elapsed() >= PROCESSES) {
+                    members = marks.processes();
+                    since = Some(Instant::now());
+                }
+                let found = among(&members);
+                seen.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
+                drop(seen);
+                std::thread::park_timeout(GLANCE);
+            }
+        })?;
+        Ok(Self { seen })
+    }
+
+    /// Who was seen to be connected so far.
+    pub fn seen(&self) -> BTreeSet<Pair> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The pairs of these members that are connected directly.
+fn among(members: &[(PathBuf, MemberId)]) -> BTreeSet<Pair> {
+    let tables = tables();
     let ends: Vec<Row<'_>> = tables.iter().flat_map(|table| established(table)).collect();
-    pairs(&ends, &marks.sockets())
+    let both: BTreeSet<(&str, &str)> = ends.iter().map(|end| (end.here, end.there)).collect();
+    if !ends.iter().any(|end| both.contains(&(end.there, end.here))) {
+        return BTreeSet::new();
+    }
+    pairs(&ends, &owner::sockets_of(members))
+}
+
+/// The kernel's tables of sockets.
+fn tables() -> Vec<String> {
+    let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
+    tables.iter().filter_map(|table| fs::read_to_string(table).ok()).collect()
 }
 
 /// What is connected, in a table.

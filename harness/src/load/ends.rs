@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use checker::durability::FinalState;
 use checker::history::EventKind;
-use futures_util::future::join_all;
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
 use tokio::time::Instant;
@@ -95,14 +94,15 @@ impl Readers {
         Self { clients, process, wanted: reads * members.len() }
     }
 
-    /// Reads every key on all of them at the same time, once. What could not be read is missing.
+    /// Reads every key on each of them once, one member after the other: whoever reads a queue by taking what
+    /// is there, and giving it back, must be alone. What could not be read is missing.
     pub async fn read(&mut self, shared: &Shared) -> Vec<FinalState> {
         let reads = shared.load.rules().workload().final_reads();
-        let readers = (self.process..).zip(&mut self.clients).map(|(process, (member, client))| {
-            let reads = &reads;
-            async move { read_all(shared, &mut **client, *member, process, reads).await }
-        });
-        join_all(readers).await.into_iter().flatten().collect()
+        let mut states = Vec::new();
+        for (process, (member, client)) in (self.process..).zip(&mut self.clients) {
+            states.extend(read_all(shared, &mut **client, *member, process, &reads).await);
+        }
+        states
     }
 
     /// Whether all was read, and nothing may change any more.

@@ -19,7 +19,7 @@ use crate::member::MemberId;
 use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::results::{FaultCounts, FaultRecord, LiveCheck, LiveViolation, Results, RunInfo};
-use crate::{election_kinds, elections, latency, operations, outages, spans, terms};
+use crate::{cut_off, election_kinds, elections, latency, operations, outages, spans, terms};
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -99,6 +99,7 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
     results.not_tried = not_tried(&run, &faults);
     results.notes.extend(not_tried_note(&run, &results.not_tried));
     results.notes.extend(not_found_note(&run, results.verdict));
+    results.notes.extend(cut_off::note(&loaded.history, &faults, run.cluster));
     tell("measuring elections and outages");
     fill_in(&mut results, &run, &loaded.history, &faults, &seen);
     Judged { run, results, faults, history: loaded.history }

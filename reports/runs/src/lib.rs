@@ -31,6 +31,7 @@ pub mod causes;
 pub mod checks;
 pub mod clock;
 pub mod cluster_kind;
+pub mod cut_off;
 pub mod election_kinds;
 pub mod elections;
 pub mod episodes;

@@ -13,6 +13,7 @@ use super::claims::Claims;
 use super::order;
 use super::told::{Finding, Told};
 use crate::case::Case;
+use crate::promise::Promise;
 
 /// What all queues hold, counted.
 #[derive(Default)]
@@ -41,17 +42,18 @@ fn accused(name: &str, key: u64, (sentence, ops): &Finding<'_>, of: usize) -> Ch
 pub(super) fn queue(case: &Case<'_>) -> CheckResult {
     const NAME: &str = "queue";
     let mut counts = Counts::default();
+    let at_least_once = case.beside.promise == Promise::AtLeastOnce;
     for (key, ops) in case.history.by_key() {
         let told = match Told::of(&ops) {
             Ok(told) => told,
             Err(finding) => return accused(NAME, key, &finding, ops.len()),
         };
-        let states = case.beside.final_states.iter().filter(|state| state.key == key);
-        let found = told
-            .again()
-            .or_else(|| order::overtaken(&told))
-            .or_else(|| states.into_iter().find_map(|state| told.shown(state, case.extent.is_whole())));
-        if let Some(finding) = found {
+        let mut states = case.beside.final_states.iter().filter(|state| state.key == key);
+        let found = || {
+            let again = told.again().or_else(|| order::overtaken(&told));
+            again.or_else(|| states.find_map(|state| told.shown(state, case.extent.is_whole())))
+        };
+        if let Some(finding) = (!at_least_once).then(found).flatten() {
             return accused(NAME, key, &finding, told.ops);
         }
         counts.add(&told);
@@ -61,6 +63,15 @@ pub(super) fn queue(case: &Case<'_>) -> CheckResult {
     if handed == 0 {
         let words = "nothing was handed out, so nothing was tested";
         return CheckResult::new(NAME, Verdict::Unknown, words).with_evidence(evidence);
+    }
+    if at_least_once {
+        let words = format!(
+            "{} elements were put and handed out {} times, none that nobody had put; {} are done",
+            count(put),
+            count(handed),
+            count(done)
+        );
+        return CheckResult::new(NAME, Verdict::Valid, words).with_evidence(evidence);
     }
     let words = format!(
         "{} elements were put and handed out {} times, in their order; none of {} was handed out again once \
@@ -95,10 +106,12 @@ pub(super) fn exclusion(case: &Case<'_>) -> CheckResult {
         }
         claimed += claims.number();
     }
-    let words = match claimed {
-        0 => "no answer tells when a claim holds, so there is nothing to compare".to_owned(),
-        some => format!("none of {} claims overlapped another of its element, and tokens grew", count(some)),
-    };
+    if claimed == 0 {
+        let words = "no answer tells when a claim holds, so there is nothing to compare";
+        return CheckResult::nothing_judged(NAME, words);
+    }
+    let words =
+        format!("none of {} claims overlapped another of its element, and tokens grew", count(claimed));
     CheckResult::new(NAME, Verdict::Valid, words).with_evidence(json!({"claims": claimed}))
 }
 
@@ -127,8 +140,8 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
                 told.lasting().filter(|(value, _)| !list.contains(value)).collect();
             if let Some((value, put)) = missing.first().filter(|_| missing.len() > told.may_have_taken) {
                 let sentence = format!(
-                    "{}, but at the end member {member} does not have {value}, which nobody was handed or \
-                     has done; it lacks {} of queue {key}, and {} dequeues may have taken one",
+                    "{}, but at the end member {member} does not have {value}, with which nobody was \
+                     done; it lacks {} of queue {key}, and {} dequeues may have taken one",
                     describe(put),
                     count(missing.len()),
                     count(told.may_have_taken)

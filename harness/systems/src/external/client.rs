@@ -114,11 +114,3 @@ impl Client for LinesClient {
         self.itself.forgets();
     }
 }
-
-impl Drop for LinesClient {
-    fn drop(&mut self) {
-        if let Some(process) = self.process.take() {
-            self.pool.give_back(process);
-        }
-    }
-}

@@ -172,12 +172,6 @@ impl Pool {
         }
     }
 
-    /// Takes a process back that waits for its next request.
-    pub(super) fn give_back(&self, process: Process) {
-        self.state().idle.push_back(process);
-        self.news.notify_waiters();
-    }
-
     /// What a request calls the member at this address.
     pub(super) fn called(&self, member: SocketAddr) -> String {
         let name = || {

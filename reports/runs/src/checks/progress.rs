@@ -109,7 +109,7 @@ pub fn check(
     if long_enough == 0 && findings.is_empty() {
         let summary = format!(
             "nothing was judged: a quorum was connected under {faults}, and nowhere for the {} after which \
-             it must have gone on",
+             it must have gone on; a fault is held for half of --interval",
             duration(ns_to_ms(noticed))
         );
         return Some(CheckResult::nothing_judged("progress", summary).with_evidence(evidence));
