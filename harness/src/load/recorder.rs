@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use checker::history::{BAD_VERSION, Event, EventKind, Function, HistoryWriter};
+use checker::history::{BAD_VERSION, Event, EventKind, Function, HistoryWriter, NOT_SENT};
 
 use crate::clock::{RunClock, RunNs};
 use crate::live::Feed;
@@ -76,6 +76,8 @@ pub struct Counts {
     pub refused: AtomicU64,
     /// Definitely failed.
     pub fail: AtomicU64,
+    /// No member was ever sent them.
+    pub unsent: AtomicU64,
     /// Of unknown fate.
     pub info: AtomicU64,
 }
@@ -114,6 +116,9 @@ impl Recorder {
             EventKind::Ok => Some(&self.inner.counts.ok),
             EventKind::Fail if event.error.as_deref() == Some(BAD_VERSION) => {
                 Some(&self.inner.counts.refused)
+            }
+            EventKind::Fail if event.error.as_deref().is_some_and(|error| error.starts_with(NOT_SENT)) => {
+                Some(&self.inner.counts.unsent)
             }
             EventKind::Fail => Some(&self.inner.counts.fail),
             EventKind::Info => Some(&self.inner.counts.info),

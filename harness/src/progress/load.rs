@@ -16,6 +16,8 @@ pub struct Load {
     pub refused: u64,
     /// Operations that failed definitely.
     pub failed: u64,
+    /// Operations that no member was sent.
+    pub unsent: u64,
     /// Operations of unknown fate.
     pub unknown: u64,
     /// The member that leads, and its epoch.
@@ -37,8 +39,12 @@ impl Load {
         let line = Line::begin(format!("{:3} s of {} s", elapsed.as_secs(), limit.as_secs()))
             .and(": ", format!("{} ok", count(self.ok)), 1)
             .and(", ", format!("{} refused", count(self.refused)), 5)
-            .and(", ", format!("{} failed", count(self.failed)), 4)
-            .and(", ", format!("{} unknown", count(self.unknown)), 3);
+            .and(", ", format!("{} failed", count(self.failed)), 4);
+        let line = match self.unsent {
+            0 => line,
+            some => line.and(", ", format!("{} not sent", count(some)), 4),
+        };
+        let line = line.and(", ", format!("{} unknown", count(self.unknown)), 3);
         let line = match leader {
             Some(leader) => line.and("; ", leader, 2),
             None => line,
@@ -60,6 +66,7 @@ mod tests {
             ok: 26_759,
             refused: 3_122,
             failed: 82,
+            unsent: 0,
             unknown: 58,
             leader: Some((3, 14)),
             has_no_roles: false,

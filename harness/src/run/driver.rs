@@ -475,6 +475,7 @@ impl Driver<'_> {
                     ok: counts.ok.load(Ordering::Relaxed),
                     refused: counts.refused.load(Ordering::Relaxed),
                     failed: counts.fail.load(Ordering::Relaxed),
+                    unsent: counts.unsent.load(Ordering::Relaxed),
                     unknown: counts.info.load(Ordering::Relaxed),
                     has_no_roles: !self.shared.system.traits().tells_leader,
                     leader: self.leader().map(|leader| (leader.id.0, leader.epoch)),

@@ -421,7 +421,7 @@ impl Virtual<'_> {
         }
         let Counts { ok, refused, fail: failed, info: unknown, .. } = self.counts;
         let leader = self.events.leader().map(|leader| (leader.id.0, leader.epoch));
-        let load = Load { ok, refused, failed, unknown, leader, has_no_roles: false, live: None };
+        let load = Load { ok, refused, failed, unknown, leader, ..Load::default() };
         let elapsed = Duration::from_nanos(self.now_ns() - run.moments().work_from);
         self.prepared.progress.advance(elapsed, self.prepared.options.time_limit, &load);
     }

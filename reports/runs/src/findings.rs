@@ -185,6 +185,7 @@ fn broken(begun: Sentence, run: &RunInfo, results: &Results) -> Sentence {
         // The check's own words, where they say more than which promise it is.
         None => match results.checks[at].counterexample.as_ref().map(|found| found.sentence.as_str()) {
             Some(story) if story.len() <= MOST_STORY => said.and(format!(": {}", sentence_end(story))),
+            _ if simplest.promise == results.checks[at].name => said.and("."),
             _ => said.and(format!(" ({}).", shortened(&results.checks[at].name, MOST_PROMISE))),
         },
     };

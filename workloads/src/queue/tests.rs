@@ -75,12 +75,16 @@ impl Made {
         Self { left: Some(elements.to_vec()), ..self }
     }
 
-    fn accused(mut self) -> Vec<String> {
+    fn accused(self) -> Vec<String> {
+        self.accused_under(Promise::Linearizable)
+    }
+
+    fn accused_under(mut self, promise: Promise) -> Vec<String> {
         self.events.sort_by_key(|event| event.time);
         let history = History::from_events(self.events).expect("a history");
         let state = |list| FinalState { member: 1, key: 0, version: None, value: None, mzxid: None, list };
         let final_states = self.left.map(|left| state(Some(left))).into_iter().collect();
-        let beside = Beside { members: vec![1], final_states, ..Beside::default() };
+        let beside = Beside { members: vec![1], final_states, promise, ..Beside::default() };
         let results = judge(Kind::QUEUE, &history, &beside, &Budget::default());
         results
             .into_iter()
@@ -121,6 +125,44 @@ fn nobody_is_handed_what_is_done() {
     assert!(one().gets(2, 1, (5, 8)).left(&[]).accused().is_empty(), "asked for before it was done");
     assert_eq!(one().left(&[1]).accused(), ["queue"], "it came back");
     assert_eq!(Made::default().put(1, (0, 1)).left(&[1, 1]).accused(), ["queue"], "it is there twice");
+}
+
+#[test]
+fn at_least_once_allows_what_comes_back_and_any_order_and_no_loss() {
+    let two = || Made::default().put(1, (1, 2)).put(2, (3, 4));
+    let back = || two().gets(1, 2, (5, 6)).done(1, 2, (7, 8)).gets(2, 2, (9, 10)).left(&[1, 2]);
+    assert_eq!(back().accused(), ["queue"]);
+    assert!(back().accused_under(Promise::AtLeastOnce).is_empty());
+    let lost = two().gets(1, 2, (5, 6)).done(1, 2, (7, 8)).left(&[]);
+    assert_eq!(lost.accused_under(Promise::AtLeastOnce), ["durability"]);
+    let invented = two().gets(1, 3, (5, 6)).left(&[1, 2]);
+    assert_eq!(invented.accused_under(Promise::AtLeastOnce), ["queue"]);
+}
+
+#[test]
+fn last_reads_are_not_the_last_word_while_an_element_is_hidden() {
+    let mut queues = Queues::new(1, ChaCha8Rng::seed_from_u64(1));
+    let told = |value| Outcome::told(value, None);
+    let lost = |op: &Op| Outcome::lost(op, "no answer");
+    for element in 1..=2 {
+        queues.complete(7, &queue(0, Body::Enqueue { element }), &told(Value::One(element)));
+    }
+    let dequeue = queue(0, Body::Dequeue);
+    queues.complete(8, &dequeue, &told(Value::List([1].into())));
+    let shown = |list: &[i64]| FinalState {
+        member: 1,
+        key: 0,
+        version: None,
+        value: None,
+        mzxid: None,
+        list: Some(list.to_vec()),
+    };
+    assert!(!queues.is_told(&[shown(&[2])]), "what was handed out is not done");
+    assert!(queues.is_told(&[shown(&[2, 1])]));
+    queues.complete(8, &queue(0, Body::Acknowledge { element: 1 }), &told(Value::Null));
+    assert!(queues.is_told(&[shown(&[2])]));
+    queues.complete(9, &dequeue, &lost(&dequeue));
+    assert!(queues.is_told(&[shown(&[])]), "somebody may have taken it");
 }
 
 #[test]
