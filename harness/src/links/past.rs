@@ -105,6 +105,7 @@ fn pairs(ends: &[Row<'_>], owners: &BTreeMap<u64, MemberId>) -> BTreeSet<Pair> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::lock::TOKEN_VARIABLE;
 
     /// Behind state and addresses: queues, timer, retransmissions, user, time-out, number.
     const TABLE: &str = "  sl  local_address rem_address   st\n\
@@ -124,6 +125,47 @@ mod tests {
         assert_eq!(ends.len(), 2, "what is about to end is not connected");
         let found = pairs(&ends, &owners(&[(777, 3), (778, 1)]));
         assert_eq!(found, BTreeSet::from([Pair::from((1, 3))]));
+    }
+
+    /// What holds one end of a connection, as a process of a member does.
+    struct Holding(std::process::Child);
+
+    impl Holding {
+        fn start(end: std::net::TcpStream, marks: &Marks, member: &str) -> Self {
+            let mut command = std::process::Command::new("sleep");
+            command.arg("600").stdin(std::os::fd::OwnedFd::from(end));
+            command.env(TOKEN_VARIABLE, &marks.token).env(owner::MEMBER_VARIABLE, member);
+            Self(command.spawn().expect("sleep is everywhere"))
+        }
+    }
+
+    impl Drop for Holding {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn what_was_there_for_a_while_is_remembered() {
+        let token = format!("look-out-{}", std::process::id()).into();
+        let marks = Marks { token, folder: PathBuf::from("/nowhere") };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let one =
+            std::net::TcpStream::connect(listener.local_addr().expect("an address")).expect("connected");
+        let (other, _) = listener.accept().expect("accepted");
+        let look_out = LookOut::new(marks.clone()).expect("a thread");
+        assert!(look_out.seen().is_empty() && connected(&marks).is_empty(), "nobody is a member yet");
+        let holding = [Holding::start(one, &marks, "3"), Holding::start(other, &marks, "1")];
+        let pair = BTreeSet::from([Pair::from((1, 3))]);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while look_out.seen() != pair {
+            assert!(Instant::now() < deadline, "the two were never seen");
+            std::thread::park_timeout(GLANCE);
+        }
+        drop(holding);
+        assert!(connected(&marks).is_empty(), "they are gone");
+        assert_eq!(look_out.seen(), pair);
     }
 
     #[test]

@@ -49,11 +49,12 @@ pub(super) fn queue(case: &Case<'_>) -> CheckResult {
             Err(finding) => return accused(NAME, key, &finding, ops.len()),
         };
         let mut states = case.beside.final_states.iter().filter(|state| state.key == key);
-        let found = || {
-            let again = told.again().or_else(|| order::overtaken(&told));
-            again.or_else(|| states.find_map(|state| told.shown(state, case.extent.is_whole())))
-        };
-        if let Some(finding) = (!at_least_once).then(found).flatten() {
+        let again = || told.again().or_else(|| order::overtaken(&told));
+        let found = (!at_least_once)
+            .then(again)
+            .flatten()
+            .or_else(|| states.find_map(|state| told.shown(state, case.extent.is_whole(), at_least_once)));
+        if let Some(finding) = found {
             return accused(NAME, key, &finding, told.ops);
         }
         counts.add(&told);

@@ -137,6 +137,10 @@ fn at_least_once_allows_what_comes_back_and_any_order_and_no_loss() {
     assert_eq!(lost.accused_under(Promise::AtLeastOnce), ["durability"]);
     let invented = two().gets(1, 3, (5, 6)).left(&[1, 2]);
     assert_eq!(invented.accused_under(Promise::AtLeastOnce), ["queue"]);
+    let invented_at_the_end = two().gets(1, 1, (5, 6)).left(&[1, 2, 3]);
+    assert_eq!(invented_at_the_end.accused_under(Promise::AtLeastOnce), ["queue"]);
+    let refused = two().gets(1, 1, (5, 6)).op(9, Body::Enqueue { element: 4 }, (7, 8), Answer::Fails);
+    assert_eq!(refused.left(&[1, 2, 4]).accused_under(Promise::AtLeastOnce), ["queue"]);
 }
 
 #[test]

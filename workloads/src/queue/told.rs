@@ -124,10 +124,17 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// A last read that shows what can't be there.
-    pub(super) fn shown(&self, state: &FinalState, is_whole: bool) -> Option<Finding<'a>> {
+    /// A last read that shows what can't be there. What is done may come back, and stand there twice, where
+    /// at-least-once is all that is promised.
+    pub(super) fn shown(
+        &self,
+        state: &FinalState,
+        is_whole: bool,
+        at_least_once: bool,
+    ) -> Option<Finding<'a>> {
         let mut seen = BTreeSet::new();
-        if let Some(value) = state.list.iter().flatten().find(|value| !seen.insert(**value)) {
+        let mut twice = state.list.iter().flatten().filter(|value| !seen.insert(**value));
+        if let Some(value) = twice.find(|_| !at_least_once) {
             let put = self.elements.get(value).map(|element| element.put);
             let read = format!("at the end member {} has {value} in queue {} twice", state.member, state.key);
             return Some((read, put.into_iter().collect()));
@@ -137,7 +144,7 @@ impl<'a> Told<'a> {
             match self.elements.get(value) {
                 // What came behind the end of the history is not known.
                 None => is_whole.then(|| (format!("{read}, which nobody put"), Vec::new())),
-                Some(Element { done: Some(done), .. }) => {
+                Some(Element { done: Some(done), .. }) if !at_least_once => {
                     Some((format!("{}, and {read}", describe(done)), vec![*done]))
                 }
                 Some(Element { put, .. }) if put.outcome == Outcome::Fail => Some((
