@@ -8,13 +8,61 @@ use harness_core::fault::scene::show_offset;
 use super::clocks::fits;
 use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE};
 use crate::applications::Applications;
-use crate::cluster::ProcessState;
+use crate::cluster::{ClockReading, ProcessState};
 
 /// How long nothing must pass a cut for it to be seen. Whoever holds speaks several times in it.
-const SILENCE: Duration = Duration::from_millis(500);
+const SILENCE: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 500 });
+
+/// What a proof looks at: applications, by the numbers of their processes.
+pub trait ApplicationsSeen {
+    /// How many are to run.
+    fn wanted(&self) -> usize;
+    /// How many run and have said that they are ready.
+    fn ready(&self) -> usize;
+    /// The state of one's process.
+    fn state(&self, application: u64) -> ProcessState;
+    /// One that runs and is another one.
+    fn another(&self, than: u64) -> Option<u64>;
+    /// Bytes that passed one's links since the start, and those that wait.
+    fn traffic(&self, application: u64) -> (u64, u64);
+    /// Bytes that passed one's links since it was cut off.
+    fn passed_since(&self, application: u64) -> u64;
+    /// Lets one read its own wall clock.
+    fn read_clock(&self, application: u64) -> impl Future<Output = anyhow::Result<ClockReading>>;
+}
+
+impl ApplicationsSeen for Applications {
+    fn wanted(&self) -> usize {
+        self.settings().number
+    }
+
+    fn ready(&self) -> usize {
+        Self::ready(self)
+    }
+
+    fn state(&self, application: u64) -> ProcessState {
+        Self::state(self, application)
+    }
+
+    fn another(&self, than: u64) -> Option<u64> {
+        Self::another(self, than)
+    }
+
+    fn traffic(&self, application: u64) -> (u64, u64) {
+        Self::traffic(self, application)
+    }
+
+    fn passed_since(&self, application: u64) -> u64 {
+        Self::passed_since(self, application)
+    }
+
+    async fn read_clock(&self, application: u64) -> anyhow::Result<ClockReading> {
+        Self::read_clock(self, application).await
+    }
+}
 
 /// Whether an application is as it was to be.
-pub async fn application_is_harmed(all: &Applications, holder: &Holder, harm: Harm) -> Proof {
+pub async fn application_is_harmed(all: &impl ApplicationsSeen, holder: &Holder, harm: Harm) -> Proof {
     let own = match harm {
         Harm::Pause => state_is(all, holder, |state| *state == ProcessState::Stopped, PATIENCE).await,
         Harm::Kill => state_is(all, holder, |state| matches!(state, ProcessState::Gone(_)), PATIENCE).await,
@@ -25,7 +73,7 @@ pub async fn application_is_harmed(all: &Applications, holder: &Holder, harm: Ha
 }
 
 /// Whether what was done to an application is undone.
-pub async fn application_is_well(all: &Applications, holder: &Holder, harm: Harm) -> Proof {
+pub async fn application_is_well(all: &impl ApplicationsSeen, holder: &Holder, harm: Harm) -> Proof {
     match harm {
         Harm::Pause => state_is(all, holder, |state| *state == ProcessState::Running, PATIENCE).await,
         Harm::Kill => all_are_ready(all).await,
@@ -51,7 +99,7 @@ async fn until(deadline: Instant, holds: impl Fn() -> bool) -> bool {
 }
 
 async fn state_is(
-    all: &Applications,
+    all: &impl ApplicationsSeen,
     holder: &Holder,
     wanted: impl Fn(&ProcessState) -> bool,
     patience: Duration,
@@ -62,20 +110,22 @@ async fn state_is(
 }
 
 /// Another application, which must be as usual.
-async fn control(all: &Applications, holder: &Holder, harm: Harm) -> Proof {
+async fn control(all: &impl ApplicationsSeen, holder: &Holder, harm: Harm) -> Proof {
     let Some(other) = all.another(holder.application) else {
         return Proof::new(false, "no other application runs beside it".to_owned());
     };
     match harm {
         Harm::Clock { .. } => clock_reads(all, other, 0).await,
         Harm::Pause | Harm::Kill | Harm::Cut => {
-            Proof::new(true, format!("application {other} beside it is {}", all.state(other)))
+            let state = all.state(other);
+            let runs = state == ProcessState::Running;
+            Proof::new(runs, format!("application {other} beside it is {state}"))
         }
     }
 }
 
 /// Nothing passes its links, though it speaks, and something passes those of another one.
-async fn is_cut_off(all: &Applications, holder: &Holder) -> Proof {
+async fn is_cut_off(all: &impl ApplicationsSeen, holder: &Holder) -> Proof {
     let number = holder.application;
     let other = all.another(number);
     let before = other.map(|other| all.traffic(other).0);
@@ -94,7 +144,7 @@ async fn is_cut_off(all: &Applications, holder: &Holder) -> Proof {
 }
 
 /// Bytes pass its links again. One that is gone has none.
-async fn passes_again(all: &Applications, holder: &Holder) -> Proof {
+async fn passes_again(all: &impl ApplicationsSeen, holder: &Holder) -> Proof {
     let number = holder.application;
     let before = all.traffic(number).0;
     let is_gone = || matches!(all.state(number), ProcessState::Gone(_));
@@ -108,13 +158,13 @@ async fn passes_again(all: &Applications, holder: &Holder) -> Proof {
     Proof::new(holds, words)
 }
 
-async fn all_are_ready(all: &Applications) -> Proof {
-    let wanted = all.settings().number;
+async fn all_are_ready(all: &impl ApplicationsSeen) -> Proof {
+    let wanted = all.wanted();
     let holds = until(Instant::now() + RECOVERY_PATIENCE, || all.ready() >= wanted).await;
     Proof::new(holds, format!("{} of {wanted} applications run", all.ready()))
 }
 
-async fn clock_reads(all: &Applications, number: u64, offset_ns: i64) -> Proof {
+async fn clock_reads(all: &impl ApplicationsSeen, number: u64, offset_ns: i64) -> Proof {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let seen = all.read_clock(number).await;

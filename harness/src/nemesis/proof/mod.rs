@@ -12,6 +12,8 @@ mod applications;
 mod clocks;
 mod network;
 mod processes;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -19,17 +21,22 @@ use runs::views;
 
 use crate::cluster::{Cluster, PortState, ProcessState, Traffic};
 use harness_core::fault::action::Action;
+#[cfg(test)]
+use harness_core::fault::application::Harm;
 use harness_core::fault::in_force::InForce;
 use harness_core::nemeses::RECOVERY_PATIENCE_NS;
 use harness_core::proof::Proof;
 
-pub use applications::{application_is_harmed, application_is_well, at_the_end_of_a_cut_application};
+pub use applications::{
+    ApplicationsSeen, application_is_harmed, application_is_well, at_the_end_of_a_cut_application,
+};
 pub use network::at_the_end_of_a_cut;
 
-/// How long what was done may take to show: a signal, a reset, a clock.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long what was done may take to show: a signal, a reset, a clock. What tests look at does not change.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 2_000 });
 /// How long members may take to serve again after healing.
-const RECOVERY_PATIENCE: Duration = Duration::from_nanos(RECOVERY_PATIENCE_NS);
+const RECOVERY_PATIENCE: Duration =
+    if cfg!(test) { PATIENCE } else { Duration::from_nanos(RECOVERY_PATIENCE_NS) };
 /// How often a state that only the kernel knows is looked at.
 const GLANCE: Duration = Duration::from_millis(2);
 

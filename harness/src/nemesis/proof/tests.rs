@@ -1,0 +1,474 @@
+//! Proofs beside a cluster that lies: what it says is as it would be under a fault, but for one thing.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use harness_core::cut::Pair;
+use harness_core::fault::Server;
+use harness_core::fault::application::Holder;
+use harness_systems::{Order, Ran};
+use runs::events::{Event, Said, Stamped};
+use runs::mechanism::Mechanism;
+use runs::member::MemberId;
+
+use super::*;
+use crate::cluster::{Async, ClockReading, Cut, Severing};
+use crate::events::EventLog;
+use crate::links::protocol::{Count, ProbeRound, Probed};
+
+const MEMBERS: [MemberId; 3] = [MemberId(1), MemberId(2), MemberId(3)];
+const JAVA: Server = Server::new("java", "node");
+
+/// What three members show. A test begins with the truth and changes one thing.
+struct Lying {
+    states: BTreeMap<MemberId, ProcessState>,
+    ports: BTreeMap<MemberId, PortState>,
+    offsets: BTreeMap<MemberId, i64>,
+    served_by: BTreeMap<MemberId, Server>,
+    /// The directions in which a probe does not arrive.
+    lost: Vec<Pair>,
+    /// Whether the control arrives.
+    control: bool,
+    /// Bytes that got through in every direction, and what was refused.
+    forwarded: u64,
+    refused: u64,
+    way_round: Option<String>,
+    events: EventLog,
+}
+
+impl Lying {
+    /// What an honest cluster shows while these faults are in force.
+    fn truth(in_force: &InForce) -> Self {
+        let events = EventLog::new(&MEMBERS);
+        let push = |member: MemberId, event| events.push(Stamped { time: 0, node: member, event });
+        for member in MEMBERS {
+            push(member, Event::Spawned);
+            push(member, Event::Said(Said::Established { leader: 1, epoch: 1 }));
+            push(member, Event::Said(Said::Serving {}));
+        }
+        let mut all = Self {
+            states: MEMBERS.map(|member| (member, ProcessState::Running)).into(),
+            ports: MEMBERS.map(|member| (member, PortState::Answers)).into(),
+            offsets: MEMBERS.map(|member| (member, in_force.offset_ns(member))).into(),
+            served_by: MEMBERS.map(|member| (member, JAVA)).into(),
+            lost: Vec::new(),
+            control: true,
+            forwarded: 0,
+            refused: 0,
+            way_round: None,
+            events,
+        };
+        for member in in_force.killed() {
+            all.states.insert(member, ProcessState::Gone("killed by signal 9".to_owned()));
+            all.ports.insert(member, PortState::Refuses);
+        }
+        for member in in_force.paused() {
+            all.states.insert(member, ProcessState::Stopped);
+            all.ports.insert(member, PortState::Silent);
+        }
+        let pairs = MEMBERS.iter().flat_map(|from| MEMBERS.map(|to| Pair::new(*from, to)));
+        all.lost = pairs.filter(|pair| in_force.severs(*pair)).collect();
+        all
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
+    fn state(self, member: MemberId, state: ProcessState) -> Self {
+        self.with(|all| all.states.extend([(member, state)]))
+    }
+
+    fn port(self, member: MemberId, port: PortState) -> Self {
+        self.with(|all| all.ports.extend([(member, port)]))
+    }
+
+    fn reads(self, member: MemberId, offset_ns: i64) -> Self {
+        self.with(|all| all.offsets.extend([(member, offset_ns)]))
+    }
+
+    async fn bites(self, action: &Action, in_force: &InForce) -> bool {
+        bites(&self, action, &Traffic::default(), in_force).await.expect("it can be asked").holds
+    }
+
+    async fn healed(self, action: &Action, rest: &InForce) -> bool {
+        is_gone(&self, action, rest).await.expect("it can be asked").holds
+    }
+}
+
+fn said<'a, T: Send + 'a>(value: T) -> Async<'a, T> {
+    Box::pin(std::future::ready(Ok(value)))
+}
+
+fn nobody_asks<'a, T: 'a>() -> Async<'a, T> {
+    unreachable!("a proof looks and does nothing")
+}
+
+impl Cluster for Lying {
+    fn name(&self) -> &'static str {
+        "lying"
+    }
+
+    fn can(&self, _: Mechanism) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn members(&self) -> &[MemberId] {
+        &MEMBERS
+    }
+
+    fn voters(&self) -> &[MemberId] {
+        &MEMBERS
+    }
+
+    fn client_address(&self, _: MemberId) -> SocketAddr {
+        unreachable!("a proof has no client")
+    }
+
+    fn events(&self) -> &EventLog {
+        &self.events
+    }
+
+    fn traffic(&self) -> Async<'_, Traffic> {
+        let pairs = MEMBERS.iter().flat_map(|from| MEMBERS.map(|to| Pair::new(*from, to)));
+        let count = |pair| Count {
+            pair,
+            forwarded: self.forwarded,
+            waiting: 0,
+            dials_waiting: 0,
+            refused: self.refused,
+        };
+        said(Traffic { counts: pairs.map(count).collect() })
+    }
+
+    fn way_round<'a>(&'a self, _: &'a Cut) -> Async<'a, Option<String>> {
+        said(self.way_round.clone())
+    }
+
+    fn probe(&self) -> Async<'_, ProbeRound> {
+        let pairs = MEMBERS.iter().flat_map(|from| MEMBERS.map(|to| Pair::new(*from, to)));
+        let probed = |pair| Probed { pair, took_us: (!self.lost.contains(&pair)).then_some(90) };
+        let probes = pairs.filter(|pair| pair.from != pair.to).map(probed).collect();
+        said(ProbeRound { probes, control_us: self.control.then_some(90) })
+    }
+
+    fn process_state(&self, member: MemberId) -> Async<'_, ProcessState> {
+        said(self.states[&member].clone())
+    }
+
+    fn read_clock(&self, member: MemberId) -> Async<'_, ClockReading> {
+        said(ClockReading { offset_ns: self.offsets[&member], error_ns: 1_000 })
+    }
+
+    fn ask(&self, member: MemberId) -> Async<'_, PortState> {
+        said(self.ports[&member])
+    }
+
+    fn who_answers(&self, member: MemberId) -> Async<'_, Option<(Server, String)>> {
+        said(self.served_by.get(&member).map(|server| (*server, "3.9".to_owned())))
+    }
+
+    fn start(&self) -> Async<'_, ()> {
+        nobody_asks()
+    }
+
+    fn kill<'a>(&'a self, _: &'a [MemberId]) -> Async<'a, ()> {
+        nobody_asks()
+    }
+
+    fn restart<'a>(&'a self, _: &'a [MemberId], _: bool) -> Async<'a, ()> {
+        nobody_asks()
+    }
+
+    fn pause<'a>(&'a self, _: &'a [MemberId]) -> Async<'a, ()> {
+        nobody_asks()
+    }
+
+    fn resume<'a>(&'a self, _: &'a [MemberId]) -> Async<'a, ()> {
+        nobody_asks()
+    }
+
+    fn cut<'a>(&'a self, _: &'a str, _: &'a Cut) -> Async<'a, Traffic> {
+        nobody_asks()
+    }
+
+    fn heal<'a>(&'a self, _: &'a str) -> Async<'a, Traffic> {
+        nobody_asks()
+    }
+
+    fn shift_clock<'a>(&'a self, _: &'a [MemberId], _: i64) -> Async<'a, ()> {
+        nobody_asks()
+    }
+
+    fn deed(&self, _: MemberId, _: Order) -> Async<'_, Ran> {
+        nobody_asks()
+    }
+
+    fn broken(&self) -> Async<'_, String> {
+        nobody_asks()
+    }
+
+    fn stop(&self) -> Async<'_, ()> {
+        nobody_asks()
+    }
+}
+
+fn first() -> Vec<MemberId> {
+    vec![MEMBERS[0]]
+}
+
+#[tokio::test]
+async fn a_kill_is_proven_by_a_process_that_is_gone_and_a_port_that_refuses() {
+    let kill = Action::Kill { members: first() };
+    let in_force = InForce::only("F1", &kill);
+    let truth = || Lying::truth(&in_force);
+    let [member, ..] = MEMBERS;
+    assert!(truth().bites(&kill, &in_force).await);
+    for state in [ProcessState::Running, ProcessState::Stopped, ProcessState::Dying] {
+        let lying = truth().state(member, state.clone());
+        assert!(!lying.bites(&kill, &in_force).await, "it is {state}");
+    }
+    for port in [PortState::Answers, PortState::Silent, PortState::HangsUp] {
+        let lying = truth().port(member, port);
+        assert!(!lying.bites(&kill, &in_force).await, "its port {port}");
+    }
+    let both = Action::Kill { members: MEMBERS[..2].to_vec() };
+    let in_force = InForce::only("F1", &both);
+    let lying = Lying::truth(&in_force).state(MEMBERS[1], ProcessState::Running);
+    assert!(!lying.bites(&both, &in_force).await, "the second one lives");
+}
+
+#[tokio::test]
+async fn a_pause_is_proven_by_a_stopped_process_a_silent_port_and_another_that_answers() {
+    let pause = Action::Pause { members: first() };
+    let in_force = InForce::only("F1", &pause);
+    let truth = || Lying::truth(&in_force);
+    let [member, other, _] = MEMBERS;
+    assert!(truth().bites(&pause, &in_force).await);
+    let frozen = ProcessState::Frozen("cgroup.freeze 1".to_owned());
+    assert!(truth().state(member, frozen).bites(&pause, &in_force).await);
+    for state in [ProcessState::Running, ProcessState::Dying, ProcessState::Gone("0".to_owned())] {
+        let lying = truth().state(member, state.clone());
+        assert!(!lying.bites(&pause, &in_force).await, "it is {state}");
+    }
+    for port in [PortState::Answers, PortState::Refuses, PortState::HangsUp] {
+        let lying = truth().port(member, port);
+        assert!(!lying.bites(&pause, &in_force).await, "its port {port}");
+    }
+    let mute = truth().port(other, PortState::Silent);
+    assert!(!mute.bites(&pause, &in_force).await, "nobody answers beside it either");
+}
+
+#[tokio::test]
+async fn a_shifted_clock_is_proven_by_its_own_reading_and_the_right_ones_of_all_others() {
+    let shift = Action::Clock { members: first(), offset_ns: 60_000_000_000 };
+    let in_force = InForce::only("F1", &shift);
+    let truth = || Lying::truth(&in_force);
+    assert!(truth().bites(&shift, &in_force).await);
+    for (member, reads) in [(MEMBERS[0], 0), (MEMBERS[0], -60_000_000_000), (MEMBERS[1], 60_000_000_000)] {
+        let lying = truth().reads(member, reads);
+        assert!(!lying.bites(&shift, &in_force).await, "n{} reads {reads}", member.0);
+    }
+    let rest = InForce::default();
+    assert!(Lying::truth(&rest).healed(&shift, &rest).await);
+    let shifted = Lying::truth(&rest).reads(MEMBERS[0], 60_000_000_000);
+    assert!(!shifted.healed(&shift, &rest).await, "what was asked for while it was in force is a leak now");
+}
+
+#[tokio::test]
+async fn a_cut_is_proven_only_where_no_direction_passes_and_no_way_leads_round_it() {
+    let groups = [vec![MEMBERS[0]], MEMBERS[1..].to_vec()];
+    for how in [Severing::Silence, Severing::Reject] {
+        let cut = Action::Cut(Cut::between(&groups, how));
+        let in_force = InForce::only("F1", &cut);
+        let truth = || Lying::truth(&in_force).with(|all| all.refused = 1);
+        assert!(truth().bites(&cut, &in_force).await);
+        let one_way = Pair::from((2, 1));
+        let lying = truth().with(|all| all.lost.retain(|pair| *pair != one_way));
+        assert!(!lying.bites(&cut, &in_force).await, "one direction passes");
+        let lying = truth().with(|all| all.lost.push(Pair::from((2, 3))));
+        assert!(!lying.bites(&cut, &in_force).await, "it cuts who was to stay together");
+        assert!(!truth().with(|all| all.control = false).bites(&cut, &in_force).await, "nothing arrives");
+        assert!(!truth().with(|all| all.forwarded = 1).bites(&cut, &in_force).await, "a byte crossed");
+        let way = Some("n1 and n2 are connected past the links".to_owned());
+        assert!(!truth().with(|all| all.way_round = way).bites(&cut, &in_force).await, "a way round");
+        let refused = truth().with(|all| all.refused = 0).bites(&cut, &in_force).await;
+        assert_eq!(refused, how == Severing::Silence, "resets alone are counted");
+    }
+}
+
+#[tokio::test]
+async fn a_replacement_is_proven_by_a_server_that_ended_and_another_kind_that_serves() {
+    let replace = Action::Replace { members: first(), by: JAVA };
+    let in_force = InForce::only("F1", &replace);
+    let truth = || Lying::truth(&in_force);
+    assert!(truth().bites(&replace, &in_force).await);
+    let lives = truth().state(MEMBERS[0], ProcessState::Running);
+    assert!(!lives.bites(&replace, &in_force).await, "the old one did not end");
+    let serves = truth().port(MEMBERS[0], PortState::Answers);
+    assert!(!serves.bites(&replace, &in_force).await, "the old one still answers");
+
+    // Its end is what comes: with nothing else broken, and beside a fault that is still in force.
+    let other = InForce::only("F2", &Action::Pause { members: vec![MEMBERS[2]] });
+    for rest in [InForce::default(), other] {
+        let back = || Lying::truth(&rest);
+        assert!(back().healed(&replace, &rest).await);
+        let same = back().with(|all| all.served_by = [(MEMBERS[0], JAVA.other())].into());
+        assert!(!same.healed(&replace, &rest).await, "the kind of server that was there before");
+        let nobody = back().with(|all| all.served_by.clear());
+        assert!(!nobody.healed(&replace, &rest).await, "nobody says who serves");
+    }
+}
+
+#[tokio::test]
+async fn a_fault_is_gone_only_when_processes_run_ports_answer_and_probes_arrive() {
+    let other = InForce::only("F2", &Action::Kill { members: vec![MEMBERS[2]] });
+    for rest in [InForce::default(), other] {
+        let back = || Lying::truth(&rest);
+        for action in [Action::Kill { members: first() }, Action::Pause { members: first() }] {
+            assert!(back().healed(&action, &rest).await);
+            for state in [ProcessState::Stopped, ProcessState::Dying, ProcessState::Gone("9".to_owned())] {
+                let lying = back().state(MEMBERS[0], state.clone());
+                assert!(!lying.healed(&action, &rest).await, "it is {state}");
+            }
+            for port in [PortState::Silent, PortState::HangsUp, PortState::Refuses] {
+                let lying = back().port(MEMBERS[0], port);
+                assert!(!lying.healed(&action, &rest).await, "its port {port}");
+            }
+        }
+        let cut = Action::Cut(Cut::between(&[vec![MEMBERS[0]], vec![MEMBERS[1]]], Severing::Silence));
+        assert!(back().healed(&cut, &rest).await);
+        let lying = back().with(|all| all.lost.push(Pair::from((1, 2))));
+        assert!(!lying.healed(&cut, &rest).await, "one direction is still cut");
+        assert!(!back().with(|all| all.control = false).healed(&cut, &rest).await, "not even the control");
+    }
+}
+
+#[tokio::test]
+async fn an_ensemble_in_which_a_member_does_not_serve_is_not_well() {
+    let rest = InForce::default();
+    let kill = Action::Kill { members: first() };
+    let lying = Lying::truth(&rest);
+    lying.events.push(Stamped { time: 0, node: MEMBERS[1], event: Event::Exited("1".to_owned()) });
+    assert!(!lying.healed(&kill, &rest).await);
+}
+
+/// Two applications, as a test wants them seen.
+#[derive(Clone)]
+struct Stage {
+    state: ProcessState,
+    other: Option<ProcessState>,
+    /// Bytes that passed the links of the one that is hit, since the cut, and those that wait.
+    crossed: u64,
+    waiting: u64,
+    offset_ns: i64,
+    others_offset_ns: i64,
+    /// Whether bytes pass the links of the other one.
+    others_pass: bool,
+    ready: usize,
+}
+
+impl ApplicationsSeen for Stage {
+    fn wanted(&self) -> usize {
+        2
+    }
+
+    fn ready(&self) -> usize {
+        self.ready
+    }
+
+    fn state(&self, application: u64) -> ProcessState {
+        if application == 1 { self.state.clone() } else { self.other.clone().expect("it is there") }
+    }
+
+    fn another(&self, _: u64) -> Option<u64> {
+        self.other.as_ref().map(|_| 2)
+    }
+
+    fn traffic(&self, application: u64) -> (u64, u64) {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static PASSED: AtomicU64 = AtomicU64::new(1);
+        let passes = if application == 1 { self.crossed > 0 } else { self.others_pass };
+        let passed = if passes { PASSED.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        (passed, if application == 1 { self.waiting } else { 0 })
+    }
+
+    fn passed_since(&self, _: u64) -> u64 {
+        self.crossed
+    }
+
+    async fn read_clock(&self, application: u64) -> anyhow::Result<ClockReading> {
+        let offset_ns = if application == 1 { self.offset_ns } else { self.others_offset_ns };
+        Ok(ClockReading { offset_ns, error_ns: 1_000 })
+    }
+}
+
+const HOLDER: Holder =
+    Holder { application: 1, thing: harness_core::fault::application::Thing::Lock, key: 0, token: 7 };
+
+fn calm() -> Stage {
+    Stage {
+        state: ProcessState::Running,
+        other: Some(ProcessState::Running),
+        crossed: 0,
+        waiting: 0,
+        offset_ns: 0,
+        others_offset_ns: 0,
+        others_pass: true,
+        ready: 2,
+    }
+}
+
+async fn harmed(stage: Stage, harm: Harm) -> bool {
+    application_is_harmed(&stage, &HOLDER, harm).await.holds
+}
+
+async fn well(stage: Stage, harm: Harm) -> bool {
+    application_is_well(&stage, &HOLDER, harm).await.holds
+}
+
+#[tokio::test]
+async fn an_application_that_was_to_stop_or_die_is_asked_of_the_kernel_beside_one_that_runs() {
+    let gone = ProcessState::Gone("killed by signal 9".to_owned());
+    for (harm, is, is_not) in
+        [(Harm::Pause, ProcessState::Stopped, gone.clone()), (Harm::Kill, gone, ProcessState::Dying)]
+    {
+        let under = |state: &ProcessState| Stage { state: state.clone(), ..calm() };
+        assert!(harmed(under(&is), harm).await);
+        assert!(!harmed(under(&is_not), harm).await);
+        assert!(!harmed(under(&ProcessState::Running), harm).await);
+        assert!(!harmed(Stage { other: None, ..under(&is) }, harm).await, "nothing runs beside it");
+        let stopped = Some(ProcessState::Stopped);
+        assert!(!harmed(Stage { other: stopped, ..under(&is) }, harm).await, "all are stopped");
+    }
+    assert!(well(calm(), Harm::Pause).await);
+    assert!(!well(Stage { state: ProcessState::Stopped, ..calm() }, Harm::Pause).await);
+    assert!(well(calm(), Harm::Kill).await);
+    assert!(!well(Stage { ready: 1, ..calm() }, Harm::Kill).await, "nobody took its place");
+}
+
+#[tokio::test]
+async fn an_application_is_cut_off_only_if_it_speaks_nothing_passes_and_others_are_heard() {
+    let cut = || Stage { waiting: 40, ..calm() };
+    assert!(harmed(cut(), Harm::Cut).await);
+    assert!(!harmed(Stage { waiting: 0, ..cut() }, Harm::Cut).await, "it is mute");
+    assert!(!harmed(Stage { crossed: 1, ..cut() }, Harm::Cut).await, "a byte crossed");
+    assert!(!harmed(Stage { others_pass: false, ..cut() }, Harm::Cut).await, "nobody is heard");
+    assert!(!harmed(Stage { other: None, ..cut() }, Harm::Cut).await, "nobody is beside it");
+    assert!(well(Stage { crossed: 1, ..calm() }, Harm::Cut).await);
+    assert!(!well(cut(), Harm::Cut).await, "nothing passes yet");
+    assert!(at_the_end_of_a_cut_application(0).holds);
+    assert!(!at_the_end_of_a_cut_application(1).holds);
+}
+
+#[tokio::test]
+async fn an_applications_clock_is_read_beside_one_that_nobody_shifted() {
+    let harm = Harm::Clock { offset_ns: 60_000_000_000 };
+    let shifted = || Stage { offset_ns: 60_000_000_000, ..calm() };
+    assert!(harmed(shifted(), harm).await);
+    assert!(!harmed(calm(), harm).await, "it reads the true time");
+    assert!(!harmed(Stage { others_offset_ns: 60_000_000_000, ..shifted() }, harm).await, "all are shifted");
+    assert!(well(calm(), harm).await);
+    assert!(!well(shifted(), harm).await);
+}
