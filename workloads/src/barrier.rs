@@ -298,6 +298,11 @@ mod tests {
         assert_eq!(again.verdict(), Verdict::Invalid, "one that tries twice is one");
         let lost = Made::default().op(9, Body::Enter { round: 0 }, (0, 1), EventKind::Info);
         assert_ne!(lost.enters(1, (2, 5)).enters(2, (1, 5)).verdict(), Verdict::Invalid, "it may have come");
+        let mut unsent = Made::default().enters(1, (2, 5)).enters(2, (1, 5));
+        let op = barrier(0, Body::Enter { round: 0 });
+        let outcome = Outcome::not_sent(&op, "no client was free in time");
+        unsent.0.extend([op.event(9, 0), outcome.event(&op, 9, S)]);
+        assert_eq!(unsent.verdict(), Verdict::Invalid, "what was never sent brought nobody");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use checker::Budget;
+use checker::durability::FinalState;
 use checker::history::{Event, History};
 use checker::verdict::Verdict;
 use rand::SeedableRng;
@@ -58,6 +59,39 @@ impl Made {
     }
 }
 
+/// What `left-behind` says of a lock whose line is read at `read`, with `left` in it. Its holder released it
+/// at 3, or at `released`; all was well since `well`.
+fn left_behind(left: Option<&[i64]>, well: Option<u64>, released: u64, read: u64) -> Verdict {
+    let made = Made::default().acquired(1, 10, 1, 2).released(1, 10, released);
+    let mut events = made.op(2, Body::Read, (read, read), &Outcome::told(Value::Null, None)).0;
+    events.sort_by_key(|event| event.time);
+    let history = History::from_events(events).expect("a history");
+    let state = |list: &[i64]| FinalState {
+        member: 1,
+        key: 0,
+        version: None,
+        value: None,
+        mzxid: None,
+        list: Some(list.to_vec()),
+    };
+    let final_states = left.map(state).into_iter().collect();
+    let beside = Beside { final_states, well_since_ns: well.map(|well| well * S), ..Beside::default() };
+    let results = judge(Kind::LOCK, &history, &beside, &Budget::default());
+    results.into_iter().find(|result| result.name == "left-behind").expect("it is judged").verdict
+}
+
+#[test]
+fn whoever_is_left_in_a_line_is_accused_once_the_end_of_its_session_is_due() {
+    assert_eq!(left_behind(Some(&[]), Some(2), 3, 20), Verdict::Valid);
+    assert_eq!(left_behind(Some(&[7]), Some(2), 3, 20), Verdict::Invalid);
+    // A session of four seconds and three for its end, from when all was well or somebody last did anything.
+    assert_eq!(left_behind(Some(&[7]), Some(2), 3, 10), Verdict::Unknown);
+    assert_eq!(left_behind(Some(&[7]), Some(2), 14, 20), Verdict::Unknown, "its release has just come");
+    assert_eq!(left_behind(Some(&[7]), Some(14), 3, 20), Verdict::Unknown, "a fault has just gone");
+    assert_eq!(left_behind(Some(&[7]), None, 3, 20), Verdict::Unknown, "it never was well");
+    assert_eq!(left_behind(None, Some(2), 3, 20), Verdict::Unknown, "no line was read");
+}
+
 fn ns(seconds: u64) -> i64 {
     i64::try_from(seconds * S).expect("small")
 }
@@ -86,6 +120,16 @@ fn two_that_hold_at_once_are_found_and_a_release_ends_a_term() {
     assert_eq!(told_later.accused(), ["exclusion"], "a write told of more certainty");
     let released = Made::default().acquired(1, 10, 1, 9).released(1, 10, 3).acquired(2, 20, 4, 8);
     assert!(released.accused().is_empty());
+}
+
+#[test]
+fn a_term_that_lasts_is_held_against_all_that_follow_and_ends_by_its_own_release_alone() {
+    // Another one is certain of a moment alone within it, and a third one holds later.
+    let long = || Made::default().acquired(1, 10, 1, 9).acquired(2, 20, 2, 2);
+    assert_eq!(long().acquired(3, 30, 4, 8).accused(), ["exclusion"]);
+    assert!(long().released(1, 10, 3).acquired(3, 30, 4, 8).accused().is_empty());
+    assert_eq!(long().released(2, 20, 3).acquired(3, 30, 4, 8).accused(), ["exclusion"]);
+    assert!(long().acquired(3, 30, 9, 12).accused().is_empty(), "it holds to 9 and not at 9");
 }
 
 #[test]

@@ -226,6 +226,11 @@ fn claims_of_an_element_follow_each_other_with_growing_tokens() {
     let given = lost.op(1, Body::Acknowledge { element: 1 }, (3, 4), Answer::Lost);
     let ends = claim(given, 2, (20, 5, 9)).left(&[1]).accused();
     assert!(ends.is_empty(), "whoever asks for the end of its claim is certain no longer");
+    let held = claim(Made::default().put(1, (0, 1)), 1, (10, 2, 9));
+    let by_another = held.op(3, Body::Acknowledge { element: 1 }, (3, 4), Answer::Lost);
+    let next = claim(by_another, 2, (20, 5, 9));
+    let ends = next.op(1, Body::Enqueue { element: 50 }, (10, 11), Answer::Takes(50)).left(&[1, 50]);
+    assert_eq!(ends.accused(), ["exclusion"], "what another one asks for ends no claim");
     let gone = claim(claim(Made::default().put(1, (0, 1)), 1, (10, 2, 9)), 2, (20, 5, 9)).left(&[1]);
     assert!(gone.accused().is_empty(), "whoever does nothing more may have given it back");
 }
