@@ -177,4 +177,26 @@ mod tests {
         }
         assert_eq!(check(&History::from_events(events).unwrap()).verdict, Verdict::Valid);
     }
+
+    #[test]
+    fn a_refusal_shows_what_its_session_saw_and_a_change_advances() {
+        // A read, and behind it a compare-and-set that ended so.
+        let cas = |kind, zxid: Option<u64>, version| {
+            let value = Value::Pair(Some(1), 2);
+            let mut events = vec![
+                Event::new(1, EventKind::Invoke, Function::Read, 0, Value::Null, 0),
+                Event::new(1, EventKind::Ok, Function::Read, 0, Value::One(1), 5),
+                Event::new(1, EventKind::Invoke, Function::Cas, 0, value.clone(), 10),
+                Event::new(1, kind, Function::Cas, 0, value, 15),
+            ];
+            (events[1].session, events[1].zxid, events[1].version) = (Some(7), Some(9), Some(3));
+            (events[3].session, events[3].zxid, events[3].version) = (Some(7), zxid, version);
+            check(&History::from_events(events).unwrap()).verdict
+        };
+        assert_eq!(cas(EventKind::Fail, Some(9), None), Verdict::Valid);
+        assert_eq!(cas(EventKind::Fail, Some(8), None), Verdict::Invalid, "it was refused in the past");
+        assert_eq!(cas(EventKind::Ok, Some(10), Some(4)), Verdict::Valid);
+        assert_eq!(cas(EventKind::Ok, Some(10), Some(3)), Verdict::Invalid, "the same version again");
+        assert_eq!(cas(EventKind::Fail, Some(10), Some(3)), Verdict::Valid, "a refusal changes nothing");
+    }
 }

@@ -292,6 +292,19 @@ mod tests {
     }
 
     #[test]
+    fn checks_that_judged_nothing_make_no_run_valid_and_excuse_no_violation() {
+        let check = |verdict, nothing_judged| CheckResult {
+            nothing_judged,
+            ..CheckResult::new("progress", verdict, "nothing was judged")
+        };
+        let idle = check(Verdict::Valid, true);
+        assert_eq!(Verdict::of([&idle, &idle]), Verdict::Unknown);
+        assert_eq!(Verdict::of([&idle, &check(Verdict::Valid, false)]), Verdict::Valid);
+        assert_eq!(Verdict::of([&idle, &check(Verdict::Unknown, false)]), Verdict::Unknown);
+        assert_eq!(Verdict::of([&check(Verdict::Invalid, false), &idle]), Verdict::Invalid);
+    }
+
+    #[test]
     fn a_result_survives_its_json_form() {
         let result = CheckResult::new("linearizable", Verdict::Invalid, "a read was stale")
             .with_evidence(serde_json::json!({"keys": 5}))
