@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use checker::Budget;
 use checker::durability::FinalState;
 use checker::history::{Event, History};
-use checker::verdict::Verdict;
+use checker::verdict::{CheckResult, Verdict};
 use rand::SeedableRng;
 
 use super::*;
@@ -47,15 +47,25 @@ impl Made {
         self.op(process, Body::Release { token }, (at, at), &Outcome::told(Value::One(token), None))
     }
 
-    fn accused(mut self) -> Vec<String> {
+    fn history(mut self) -> History {
         self.0.sort_by_key(|event| event.time);
-        let history = History::from_events(self.0).expect("a history");
-        let results = judge(Kind::LOCK, &history, &Beside::default(), &Budget::default());
-        results
-            .into_iter()
-            .filter(|result| result.verdict == Verdict::Invalid)
-            .map(|result| result.name)
-            .collect()
+        History::from_events(self.0).expect("a history")
+    }
+
+    fn accusations(self) -> Vec<CheckResult> {
+        let results = judge(Kind::LOCK, &self.history(), &Beside::default(), &Budget::default());
+        results.into_iter().filter(|result| result.verdict == Verdict::Invalid).collect()
+    }
+
+    fn accused(self) -> Vec<String> {
+        self.accusations().into_iter().map(|result| result.name).collect()
+    }
+
+    /// The sentence of the one check that accuses.
+    fn sentence(self) -> String {
+        let accusations = self.accusations();
+        assert_eq!(accusations.len(), 1);
+        accusations[0].counterexample.as_ref().expect("what shows it").sentence.clone()
     }
 }
 
@@ -63,9 +73,9 @@ impl Made {
 /// at 3, or at `released`; all was well since `well`.
 fn left_behind(left: Option<&[i64]>, well: Option<u64>, released: u64, read: u64) -> Verdict {
     let made = Made::default().acquired(1, 10, 1, 2).released(1, 10, released);
-    let mut events = made.op(2, Body::Read, (read, read), &Outcome::told(Value::Null, None)).0;
-    events.sort_by_key(|event| event.time);
-    let history = History::from_events(events).expect("a history");
+    let lost = Outcome::lost(&lock(0, Body::Read), "no answer");
+    let read_once = made.op(2, Body::Read, (read, read), &Outcome::told(Value::Null, None));
+    let history = read_once.op(2, Body::Read, (read + 20, read + 21), &lost).history();
     let state = |list: &[i64]| FinalState {
         member: 1,
         key: 0,
@@ -103,7 +113,8 @@ fn terms_that_follow_each_other_accuse_nobody() {
         .stored(10, 2, 6, 1)
         .released(1, 10, 3)
         .acquired(2, 20, 4, 8)
-        .stored(20, 5, 9, 2);
+        .stored(20, 5, 9, 2)
+        .stored(20, 6, 9, 3);
     assert!(made.accused().is_empty());
 }
 
@@ -130,6 +141,41 @@ fn a_term_that_lasts_is_held_against_all_that_follow_and_ends_by_its_own_release
     assert!(long().released(1, 10, 3).acquired(3, 30, 4, 8).accused().is_empty());
     assert_eq!(long().released(2, 20, 3).acquired(3, 30, 4, 8).accused(), ["exclusion"]);
     assert!(long().acquired(3, 30, 9, 12).accused().is_empty(), "it holds to 9 and not at 9");
+    let first = || Made::default().acquired(1, 10, 1, 3).acquired(2, 20, 4, 9);
+    assert!(first().acquired(3, 30, 9, 12).accused().is_empty());
+    assert_eq!(first().acquired(3, 30, 6, 8).accused(), ["exclusion"]);
+}
+
+#[test]
+fn a_term_lasts_to_the_latest_that_any_of_its_writes_tells() {
+    let next = |made: Made| made.acquired(2, 20, 7, 8).accused();
+    let shorter = Made::default().acquired(1, 10, 1, 3).stored(10, 2, 9, 1).stored(10, 3, 6, 2);
+    assert_eq!(next(shorter), ["exclusion"]);
+    let longer = Made::default().acquired(1, 10, 1, 3).stored(10, 2, 6, 1).stored(10, 3, 9, 2);
+    assert_eq!(next(longer), ["exclusion"]);
+    let over = Made::default().acquired(1, 10, 1, 3).stored(10, 2, 6, 1).stored(10, 3, 7, 2);
+    assert!(next(over).is_empty());
+}
+
+#[test]
+fn a_term_says_until_when_its_holder_was_certain_if_that_one_said_so() {
+    let terms = |made: Made| {
+        let history = made.history();
+        let held = crate::terms::by_key(&history);
+        held[&0].terms.iter().map(|term| (term.tells_its_end(), term.certain_until())).collect::<Vec<_>>()
+    };
+    let silent = Made::default().acquired(1, 10, 1, 1).stored(10, 2, 4, 1).released(1, 10, 3);
+    assert_eq!(terms(silent.acquired(2, 20, 5, 9)), [(false, 4 * S), (true, 9 * S)]);
+}
+
+#[test]
+fn accusations_name_tokens_and_moments() {
+    let twice = Made::default().acquired(1, 10, 1, 2).acquired(2, 10, 3, 4).sentence();
+    assert!(twice.starts_with("token 10 was given twice: "), "{twice}");
+    let smaller = Made::default().acquired(1, 10, 1, 2).acquired(2, 9, 3, 4).sentence();
+    assert!(smaller.starts_with("token 9 was given after token 10: "), "{smaller}");
+    let both = Made::default().acquired(1, 10, 1, 5).acquired(2, 20, 4, 8).sentence();
+    assert!(both.contains("by token 10 until 5.0000 s") && both.ends_with("since 4.0000 s"), "{both}");
 }
 
 #[test]
@@ -163,6 +209,19 @@ fn a_refused_write_of_a_holder_that_says_no_moment_shows_that_it_went_on() {
     };
     assert_eq!(two(1, 1).accused(), ["exclusion"]);
     assert!(two(1, 3).accused().is_empty(), "it says that it was certain until 3");
+
+    // What else became of its operations shows nothing of the kind.
+    let without = |body, outcome: &Outcome| {
+        let first = Made::default().acquired(1, 10, 1, 1).acquired(2, 20, 4, 4);
+        first.stored(20, 5, 6, 1).op(1, body, (3, 6), outcome).accused()
+    };
+    let failed = |error: &str| Outcome::without_result(EventKind::Fail, &op, error.to_owned());
+    assert!(without(op.body.clone(), &failed("no such member")).is_empty(), "it failed otherwise");
+    let lost = Outcome::lost(&op, STALE_TOKEN);
+    assert!(without(op.body.clone(), &lost).is_empty(), "nobody knows what became of it");
+    let again = Body::Acquire;
+    let refused = Outcome::without_result(EventKind::Fail, &lock(0, again.clone()), STALE_TOKEN.to_owned());
+    assert!(without(again, &refused).is_empty(), "it is no write");
 }
 
 #[test]
