@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use checker::history::{Extent, History, LoadError, Loaded, load_until};
+use harness_systems::bounded;
 use runs::judge::{Judged, Record};
 use runs::observed::Observed;
 use runs::results::{RunFile, RunInfo};
@@ -76,7 +77,7 @@ pub fn judge(folder: &RunFolder, within: Within, tell: &dyn Fn(&str)) -> Result<
 
 /// Opens and reads a history. What is no history is the caller's mistake.
 pub fn load_history(path: &Path, watch: &Watch) -> Result<Loaded, Failure> {
-    let file = File::open(path)
+    let file = bounded::open(path)
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", path.display())))?;
     let lines = Arc::<AtomicU64>::default();
     let mut reader = Stopping::new(BufReader::new(file), watch.interrupt(), Arc::clone(&lines));

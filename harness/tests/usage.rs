@@ -79,6 +79,55 @@ fn damaged_files_of_a_run_folder_are_wrong_usage_and_no_failure_of_the_harness()
 }
 
 #[test]
+fn files_without_end_devices_and_pipes_are_refused_whatever_reads_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    std::fs::create_dir(&run).expect("a folder");
+    let pipe = folder.path().join("pipe.toml");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+        .expect("a pipe");
+    let sparse = |path: &Path| {
+        std::fs::File::create(path).and_then(|file| file.set_len(3 << 30)).expect("a long file");
+    };
+    for name in ["long.toml", "long.yaml", "long.script", "nights.jsonl"] {
+        sparse(&folder.path().join(name));
+    }
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.yaml")).expect("a link");
+    let what = "a pipe or a device";
+    let long = "it has 3072 MiB, and at most";
+    for (arguments, advice) in [
+        (&["night", "/dev/zero"][..], what),
+        (&["night", "pipe.toml"], what),
+        (&["night", "long.toml"], long),
+        (&["run", "--system", "./pipe.toml"], what),
+        (&["run", "--system", "./zero.yaml"], what),
+        (&["run", "--system", "./long.yaml"], long),
+        (&["run", "--system", "./long.toml"], long),
+        (&["sim", "--script", "long.script"], long),
+        (&["sim", "--script", "/dev/zero"], what),
+        (&["selftest", "--against", "/dev/zero", "--only", "commit-alone", "--seeds", "1"], what),
+        (&["confirm", "/dev/zero", "/dev/zero"], what),
+        (&["report", "."], long),
+        (&["merge", "all", "."], long),
+    ] {
+        refused(folder.path(), arguments, 254, advice);
+    }
+    for name in ["run.json", "results.json", "schedule.json", "observed.json", "faults.jsonl"] {
+        std::fs::write(run.join(name), "{}").expect("written");
+    }
+    std::fs::write(run.join("history.jsonl"), b"").expect("a history");
+    for command in ["check", "report", "replay"] {
+        sparse(&run.join("run.json"));
+        refused(folder.path(), &[command, "run"], 254, long);
+        std::fs::remove_file(run.join("run.json")).expect("removed");
+        std::os::unix::fs::symlink("/dev/zero", run.join("run.json")).expect("a link");
+        let advice = if command == "report" { what } else { "no run folder" };
+        refused(folder.path(), &[command, "run"], 254, advice);
+        std::fs::remove_file(run.join("run.json")).expect("removed");
+    }
+}
+
+#[test]
 fn list_without_a_word_lists_what_can_be_listed() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = harness(folder.path(), &["list"]);

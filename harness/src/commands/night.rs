@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
+use harness_systems::bounded;
 use nights::fold;
 use nights::plan::{self, Slot, Terms};
 use nights::suite::{self, Case};
@@ -39,7 +40,7 @@ pub fn night(args: &NightArgs) -> Result<Exit, Failure> {
 
 fn orders(args: &NightArgs) -> Result<Orders, Failure> {
     let name = args.file.display();
-    let text = std::fs::read_to_string(&args.file).map_err(|error| {
+    let text = bounded::text(&args.file, bounded::WRITTEN).map_err(|error| {
         Failure::usage(format!("{name}: {error}. `harness init night` writes a file to begin from"))
     })?;
     let suite = suite::read(&text, args.profile.as_deref())

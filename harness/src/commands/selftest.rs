@@ -16,6 +16,7 @@ mod recipes;
 mod table;
 
 use harness_mutants::Mutant;
+use harness_systems::bounded;
 
 use super::screen::print;
 use super::sim::{interruptible, jobs};
@@ -54,7 +55,7 @@ fn bugs(names: &[String]) -> Result<Vec<Mutant>, Failure> {
 fn in_worlds(args: &SelftestArgs, bugs: &[Mutant], progress: &Progress) -> Result<Exit, Failure> {
     let document = match &args.against {
         None => None,
-        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+        Some(path) => Some(bounded::text(path, bounded::WRITTEN).map_err(|error| {
             Failure::usage(format!(
                 "--against {}: {error}; name a document that `harness selftest --format markdown` printed",
                 path.display()

@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use harness_mutants::Mutant;
 use harness_sim::{Drawn, Only, Options, Outcome, Rule, recipe_mutants};
+use harness_systems::bounded;
 
 use super::screen::print;
 use crate::cli::options::bug;
@@ -275,7 +276,7 @@ struct Members {
 
 /// A script, lived through again.
 fn script(args: &SimArgs, manner: &Manner, file: &Path) -> Result<Exit, Failure> {
-    let text = std::fs::read_to_string(file)
+    let text = bounded::text(file, bounded::WRITTEN)
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", file.display())))?;
     let script: Script =
         text.parse().map_err(|error| Failure::usage(format!("{} is no script: {error}", file.display())))?;

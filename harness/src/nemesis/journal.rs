@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
+use harness_systems::bounded;
 use runs::faults::{FaultTransition, parse};
 
 use crate::exit::Failure;
@@ -55,7 +56,7 @@ impl Journal {
 
 /// Reads a journal back; a torn last line, as a killed harness leaves it, is left out.
 pub fn read(path: &Path) -> Result<Vec<FaultTransition>, Failure> {
-    let text = match std::fs::read_to_string(path) {
+    let text = match bounded::text(path, bounded::COLLECTED) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(Failure::usage(format!("{} can't be read: {error}", path.display()))),

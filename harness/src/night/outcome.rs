@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use checker::verdict::{CheckResult, Verdict};
+use harness_systems::bounded;
 use nights::fingerprint::Shape;
 use nights::measures::{self, Sample};
 use nights::pile::Pile;
@@ -30,7 +31,7 @@ pub fn read(folder: &Path) -> Option<Record> {
     let folder = RunFolder::at(folder);
     let run: RunInfo = RunFolder::read_json(&folder.run()).ok()?;
     let results = RunFolder::read_json(&folder.results()).ok()?;
-    let text = std::fs::read_to_string(folder.faults()).unwrap_or_default();
+    let text = bounded::text(&folder.faults(), bounded::COLLECTED).unwrap_or_default();
     let faults = faults::fold(&faults::parse(&text).unwrap_or_default(), &run.kinds);
     Some(Record { run, results, faults })
 }

@@ -16,6 +16,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use harness_systems::bounded;
 use nights::fold::Night;
 use nights::index::{self, Line};
 use nights::pile::Pile;
@@ -51,7 +52,7 @@ pub fn lines(store: &Path) -> Result<Vec<Line>, Failure> {
 
 fn read(store: &Path) -> Result<index::Read, Failure> {
     let path = index_of(store);
-    let bytes = match fs::read(&path) {
+    let bytes = match bounded::read(&path, bounded::COLLECTED) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(index::Read::default()),
         Err(error) => return Err(Failure::usage(format!("{}: {error}", path.display()))),

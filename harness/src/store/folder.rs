@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use checker::history::Compressor;
+use harness_systems::bounded;
 use runs::member::MemberId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -154,13 +155,19 @@ impl RunFolder {
     pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let mut draft = path.as_os_str().to_owned();
         draft.push(".new");
-        fs::write(&draft, bytes).with_context(|| format!("writing {}", path.display()))?;
-        fs::rename(&draft, path).with_context(|| format!("writing {}", path.display()))
+        let written = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, path));
+        if written.is_err() {
+            // Half a file is of no use, and takes room where there is none.
+            let _ = fs::remove_file(&draft);
+        }
+        written.with_context(|| format!("writing {}", path.display()))
     }
 
     /// Reads a file of JSON.
     pub fn read_json<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-        let bytes = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+        let is_planned = path.file_name().is_some_and(|name| name == "run.json" || name == "schedule.json");
+        let most = if is_planned { bounded::PLANNED } else { bounded::COLLECTED };
+        let bytes = bounded::read(path, most).with_context(|| format!("reading {}", path.display()))?;
         serde_json::from_slice(&bytes).with_context(|| format!("reading {}", path.display()))
     }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use harness_systems::bounded;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::procfs::{self, Identity, Namespaces};
@@ -81,7 +82,7 @@ impl Drop for RunLock {
 
 /// Who holds the lock of this path, or held it.
 pub fn owner(path: &Path) -> Option<Owner> {
-    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+    serde_json::from_slice(&bounded::read(path, bounded::PLANNED).ok()?).ok()
 }
 
 /// Whether a lock file's owner still lives. One that can't be read belongs to nobody who lives, unless it is
@@ -109,6 +110,12 @@ fn is_young(lock: &Path) -> bool {
     let written = |path: PathBuf| path.metadata().and_then(|metadata| metadata.modified()).ok();
     let youngest = entries.flatten().filter_map(|entry| written(entry.path())).max();
     youngest.is_some_and(|written| written.elapsed().map_or(true, |age| age < QUIET))
+}
+
+/// What names this process, and no run of it, in the environment of what it starts. None where `/proc` does not
+/// tell about it.
+pub fn own_token() -> Option<String> {
+    Identity::own().map(|own| token(&own))
 }
 
 fn token(harness: &Identity) -> String {

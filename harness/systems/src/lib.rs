@@ -12,6 +12,7 @@
 //! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
 //! - [`external`]: a system of the user's own, which a file describes.
 //! - [`files`]: systems that are such files, and have a name.
+//! - [`bounded`]: files that come from outside, read within bounds.
 //! - [`alongside`]: clients in a container beside the members.
 //! - [`application`]: what clients that are processes of their own are told, and answer.
 //! - [`own`]: commands of faults of the user's own.
@@ -23,6 +24,7 @@
 
 pub mod alongside;
 pub mod application;
+pub mod bounded;
 pub mod catalogue;
 pub mod client;
 pub mod etcd;

@@ -10,6 +10,7 @@ use checker::Interrupt;
 use checker::catalogue::{self, Condition, ModelName, Unconfirmed};
 use checker::history::records;
 use checker::verdict::{PartOrder, Verdict};
+use harness_systems::bounded;
 use reports::checked::Checked;
 use reports::terminal::printable;
 use runs::numbers::{len, plural};
@@ -135,7 +136,7 @@ fn read(path: &Path) -> Result<(Header, Vec<PartOrder>), Failure> {
             path.display()
         ))
     };
-    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let file = bounded::open(path).map_err(|error| unreadable(&error))?;
     let mut lines = BufReader::new(std::io::Read::take(file, MOST_LINE_BYTES)).lines();
     let first = lines.next().unwrap_or_else(|| Ok(String::new())).map_err(|error| unreadable(&error))?;
     let header: Header =

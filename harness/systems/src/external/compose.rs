@@ -23,7 +23,7 @@ use serde_yaml_ng::{Mapping, Value};
 
 use super::depends;
 use super::written::{Which, WrittenHarness};
-use super::yaml::{text_of, texts};
+use super::yaml::{self, text_of, texts};
 use crate::service::{Auxiliaries, Auxiliary, Dependency, HealthCheck, Service, Volume};
 
 /// What there is beside the block.
@@ -54,7 +54,7 @@ pub(super) fn parse(
     folder: &Path,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Compose, String> {
-    let mut file: Value = serde_yaml_ng::from_str(text).map_err(|error| error.to_string())?;
+    let mut file = yaml::parse(text)?;
     file.apply_merge().map_err(|error| error.to_string())?;
     filled_in(&mut file, variable)?;
     let Value::Mapping(file) = file else { return Err("it is no Compose file: write services:".to_owned()) };

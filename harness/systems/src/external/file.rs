@@ -35,6 +35,7 @@ pub use super::written::{How, Probe};
 use super::written::{Written, WrittenClient, WrittenFault, WrittenMember, WrittenProbe, WrittenPromise};
 use super::{lines, process};
 use crate::alongside::Home;
+use crate::bounded;
 use crate::program::Program;
 use crate::service::{Auxiliaries, Auxiliary, Service};
 
@@ -131,7 +132,7 @@ pub struct InContainers {
 /// # Errors
 /// What is wrong with it, and what to write instead.
 pub fn read(path: &Path) -> Result<Description, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+    let text = bounded::text(path, bounded::WRITTEN).map_err(|error| {
         format!("{}: {error}; `harness init system` writes one to begin from", path.display())
     })?;
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
