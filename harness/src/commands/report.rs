@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use nights::fold;
 use runs::judge::{Judged, faults};
 use runs::results::RunInfo;
 
-use super::check::show;
+use super::check::write_and_show;
 use super::screen::{print, style};
 use crate::checking::bounds::{Bounds, Watch};
 use crate::cli::ReportArgs;
@@ -16,6 +15,7 @@ use crate::judge;
 use crate::nemesis::journal;
 use crate::night::files::Told;
 use crate::night::store;
+use crate::progress::Progress;
 use crate::store::RunFolder;
 
 /// Draws the page and shows the screen.
@@ -47,15 +47,16 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
         faults,
         history: loaded.history,
     };
-    judge::write(&folder, &judged).context("drawing the page")?;
-    show(&judged, &folder, args.format)?;
+    write_and_show(&judged, &folder, args.format)?;
     Ok(Exit::Done)
 }
 
 /// The page of a store of nights, and the files beside it.
 fn nights(path: &Path) -> Result<Exit, Failure> {
     let told = Told::of(path, fold::nights(&store::lines(path)?), &[]);
-    told.write(path).context("drawing the page")?;
+    if let Err(error) = told.write(path) {
+        Progress::on_stderr().say(&format!("the page was not drawn again: {error:#}"));
+    }
     print(&told.screen(path, style()))?;
     Ok(Exit::Done)
 }

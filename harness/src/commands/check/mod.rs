@@ -48,9 +48,20 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     };
     // What a run took and how it ended is not measured again.
     keep_measured(&folder, &mut judged);
-    judge::write(&folder, &judged)?;
-    show(&judged, &folder, args.format)?;
+    write_and_show(&judged, &folder, args.format)?;
     Ok(Exit::of(judged.results.verdict, judged.results.interrupted))
+}
+
+/// Writes a judged run into its folder, and prints it. A folder that can't be written, as one of somebody else's,
+/// is judged as well, and what is wrong with it is said.
+pub(crate) fn write_and_show(judged: &Judged, folder: &RunFolder, format: Format) -> Result<(), Failure> {
+    match judge::write(folder, judged) {
+        Ok(()) => show(judged, folder, format),
+        Err(error) => {
+            Progress::on_stderr().say(&format!("not all of this was written into the folder: {error:#}"));
+            print(judged, None, format)
+        }
+    }
 }
 
 /// A flag that says something only about a history.
@@ -71,6 +82,10 @@ fn keep_measured(folder: &RunFolder, judged: &mut Judged) {
 
 /// Prints a judged run.
 pub(crate) fn show(judged: &Judged, folder: &RunFolder, format: Format) -> Result<(), Failure> {
+    print(judged, Some(&folder.report().display().to_string()), format)
+}
+
+fn print(judged: &Judged, page: Option<&str>, format: Format) -> Result<(), Failure> {
     let text = match format {
         Format::Json => {
             let mut text = serde_json::to_string_pretty(&judged.results).context("encoding the results")?;
@@ -78,11 +93,10 @@ pub(crate) fn show(judged: &Judged, folder: &RunFolder, format: Format) -> Resul
             text
         }
         Format::Human => {
-            let page = folder.report().display().to_string();
             let style = screen::style();
             let mut results = judged.results.clone();
             results.repeat = screen::as_typed(&results.repeat);
-            reports::terminal::render(&judged.run, &results, &judged.faults, Some(&page), style)
+            reports::terminal::render(&judged.run, &results, &judged.faults, page, style)
         }
     };
     screen::print(&text)
