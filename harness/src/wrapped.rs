@@ -6,13 +6,18 @@
 //! error, because standard output is the verdict's, and into `command.log`.
 //!
 //! It leads a session and a process group of its own, without a terminal: what asks for a password there is
-//! refused and does not wait. Whatever it left in its group is ended when it ends. What left the group is the
-//! user's, and is left alone. When the harness is killed the command dies with it, and what it started goes
-//! on. Who interrupts a run interrupts it as well: it is asked to end, and killed when it does not.
+//! refused and does not wait. A [`guardian`] stands between it and the harness: whatever the command started
+//! ends when it ends, and all of it ends when the harness is killed, because what goes on writing may reach the
+//! members of the next run. Who interrupts a run interrupts it as well: it is asked to end, and killed when it
+//! does not.
+
+pub mod guardian;
 
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,9 +26,10 @@ use std::{fs, io};
 use anyhow::{Context, anyhow};
 use harness_systems::external::{MEMBERS_VARIABLE, listed};
 use runs::observed::CommandEnd;
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
+use rustix::process::Signal;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -37,7 +43,7 @@ pub const LOG: &str = "command.log";
 const FOLDER_VARIABLE: &str = "HARNESS_FOLDER";
 /// How long it may take to end when it is asked to.
 const FAREWELL: Duration = Duration::from_secs(10);
-/// How long its last words may take behind its end. Whoever left its group may hold its output for ever.
+/// How long its last words may take behind its end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How much later than the command the harness may hear of an end that was meant for both.
 const SAME_MOMENT: Duration = Duration::from_millis(500);
@@ -55,84 +61,95 @@ pub struct Settings {
     pub members: Vec<(u64, SocketAddr)>,
     /// The run folder.
     pub folder: PathBuf,
+    /// What names the run in the environment of its processes.
+    pub token: String,
 }
 
-/// A command under way. What is in its group is killed when this is dropped.
+/// A command under way. It ends, with all that it started, when this is dropped.
 struct Running {
-    child: Child,
-    group: Pid,
-    /// True when it has ended.
-    end: watch::Receiver<bool>,
+    guardian: Child,
+    orders: OwnedWriteHalf,
+    /// How it ended, once it has.
+    end: watch::Receiver<Option<End>>,
 }
 
-/// Waits in a thread of its own, so that the command is still there to be waited for: until then its group
-/// is nobody else's.
-fn end_of(leader: Pid) -> anyhow::Result<watch::Receiver<bool>> {
-    let (sender, receiver) = watch::channel(false);
-    let wait = move || {
-        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        // A signal may interrupt it.
-        while matches!(waitid(WaitId::Pid(leader), ended), Err(Errno::INTR)) {}
-        sender.send_replace(true);
-    };
-    std::thread::Builder::new().name("command".to_owned()).spawn(wait).context("starting a thread")?;
-    Ok(receiver)
+/// How a command ended: its exit status, or the signal that ended it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    status: Option<i32>,
+    signal: Option<i32>,
 }
 
-impl Drop for Running {
-    /// Nobody waits for it before this, so its group is its own still.
-    fn drop(&mut self) {
-        if self.child.id().is_some() {
-            self.send(Signal::KILL);
+impl End {
+    /// What the guardian says of it.
+    fn read(line: &str) -> Option<Self> {
+        let (how, number) = line.trim_end().split_once(' ')?;
+        let number = number.parse().ok()?;
+        match how {
+            "exit" => Some(Self { status: Some(number), signal: None }),
+            "signal" => Some(Self { status: None, signal: Some(number) }),
+            _ => None,
         }
     }
+
+    /// A guardian that says nothing was killed, and the command with it.
+    const KILLED: Self = Self { status: None, signal: Some(Signal::KILL.as_raw()) };
 }
 
 impl Running {
     fn start(settings: &Settings) -> anyhow::Result<Self> {
         let executable = std::env::current_exe().context("finding this executable")?;
+        let (ours, theirs) = StdUnixStream::pair().context("making a socket")?;
+        ours.set_nonblocking(true).context("making a socket")?;
         let mut command = Command::new(executable);
         command
-            .args(["become", "--session", "--parent", &std::process::id().to_string(), "--"])
+            .args(["become", "--guard", &settings.token, "--parent", &std::process::id().to_string(), "--"])
             .args(&settings.words)
             .env(MEMBERS_VARIABLE, listed(&settings.members))
             .env(FOLDER_VARIABLE, std::path::absolute(&settings.folder).context("naming the run folder")?)
-            .stdin(Stdio::null())
+            .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        let child = command.spawn().context("starting the command")?;
-        let id = child.id().context("a command without an id")?;
-        let group = i32::try_from(id).ok().and_then(Pid::from_raw).context("a command's id")?;
-        Ok(Self { end: end_of(group)?, child, group })
+            .stderr(Stdio::piped());
+        let guardian = command.spawn().context("starting the command")?;
+        let (words, orders) = UnixStream::from_std(ours).context("making a socket")?.into_split();
+        let (sender, end) = watch::channel(None);
+        tokio::spawn(async move {
+            let mut line = String::new();
+            let read = BufReader::new(words).take(MOST_OF_A_LINE).read_line(&mut line).await;
+            sender.send_replace(Some(read.ok().and_then(|_| End::read(&line)).unwrap_or(End::KILLED)));
+        });
+        Ok(Self { guardian, orders, end })
     }
 
-    fn send(&self, signal: Signal) {
+    async fn send(&mut self, order: u8) {
         // One that has ended already hears nothing.
-        let _ = kill_process_group(self.group, signal);
+        let _ = self.orders.write_all(&[order]).await;
     }
 
-    /// Completes when it has ended, before anybody waited for it.
-    async fn ended(&self) {
-        // The sender goes only when it has ended.
-        let _ = self.end.clone().wait_for(|ended| *ended).await;
+    /// Completes when it has ended.
+    async fn ended(&self) -> End {
+        let mut end = self.end.clone();
+        let end = end.wait_for(Option::is_some).await;
+        end.ok().and_then(|end| *end).unwrap_or(End::KILLED)
     }
 
     /// Asks it to end, and kills it when it does not.
-    async fn farewell(&self) -> anyhow::Result<()> {
-        self.send(Signal::TERM);
+    async fn farewell(&mut self) -> anyhow::Result<()> {
+        self.send(guardian::ASK).await;
         if tokio::time::timeout(FAREWELL, self.ended()).await.is_err() {
-            self.send(Signal::KILL);
+            self.send(guardian::KILL).await;
             let killed = tokio::time::timeout(FAREWELL, self.ended()).await;
             killed.map_err(|_| anyhow!("the command can't be ended: has it become somebody else's?"))?;
         }
         Ok(())
     }
 
-    /// Ends what it left, and says how it ended.
-    async fn status(&mut self) -> anyhow::Result<ExitStatus> {
-        self.send(Signal::KILL);
-        self.child.wait().await.context("waiting for the command")
+    /// Waits until what it left has ended, and says how it ended itself.
+    async fn status(&mut self) -> anyhow::Result<End> {
+        let end = self.ended().await;
+        let gone = tokio::time::timeout(FAREWELL * 2, self.guardian.wait()).await;
+        gone.context("what the command left can't be ended")?.context("waiting for the command")?;
+        Ok(end)
     }
 }
 
@@ -149,21 +166,22 @@ pub async fn run(
     let from_ns = clock.now();
     let mut running = Running::start(&settings)?;
     let mut copies = JoinSet::new();
-    if let (Some(output), Some(errors)) = (running.child.stdout.take(), running.child.stderr.take()) {
+    let guardian = &mut running.guardian;
+    if let (Some(output), Some(errors)) = (guardian.stdout.take(), guardian.stderr.take()) {
         copies.spawn(words.clone().pass_on(output));
         copies.spawn(words.pass_on(errors));
     }
     let mut stopped = tokio::select! {
-        () = running.ended() => false,
+        _ = running.ended() => false,
         _ = stop.wait_for(|stop| *stop) => true,
     };
     if stopped {
         running.farewell().await?;
     }
     let to_ns = clock.now();
-    let status = running.status().await?;
+    let end = running.status().await?;
     // Whoever ends all processes at once ends the command before the harness hears of it.
-    if !status.success() && !stopped {
+    if end.status != Some(0) && !stopped {
         stopped = tokio::time::timeout(SAME_MOMENT, stop.wait_for(|stop| *stop))
             .await
             .is_ok_and(|asked| asked.is_ok());
@@ -172,10 +190,9 @@ pub async fn run(
         while copies.join_next().await.is_some() {}
         screen.wait_for(|over| *over).await.is_ok()
     };
-    // What is said later by whoever left the group is lost, and so is what nobody reads from the screen.
+    // What nobody reads from the screen is lost.
     let _ = tokio::time::timeout(LAST_WORDS, last_words).await;
-    let signal = std::os::unix::process::ExitStatusExt::signal(&status);
-    Ok(CommandEnd { from_ns, to_ns, status: status.code(), signal, stopped })
+    Ok(CommandEnd { from_ns, to_ns, status: end.status, signal: end.signal, stopped })
 }
 
 /// Where its words go: into the log at once, and to the screen by a thread of its own, because whoever reads

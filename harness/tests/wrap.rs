@@ -158,3 +158,71 @@ fn who_interrupts_the_harness_interrupts_the_command_and_nothing_of_it_lives_on(
     let child: u32 = child.trim().parse().expect("an id");
     wait_until("its child is gone", || procfs::stat(child).is_none_or(procfs::Stat::is_dead));
 }
+
+/// Starts children in the command's group, in a session of their own, and in one without its environment; says
+/// which, and goes on.
+const RESTLESS: &str = "sleep 1000 & echo $! >>children; setsid sleep 1000 & echo $! >>children; \
+    (env -i setsid sleep 1000 & echo $! >>children) ; echo $$ >>children; touch started; \
+    while :; do sleep 0.05; done";
+
+/// Who was started, once all are.
+fn children_of_a_restless_command(folder: &Folder) -> Vec<u32> {
+    wait_until("the command runs", || folder.path().join("started").exists());
+    let children = fs::read_to_string(folder.path().join("children")).expect("children");
+    children.lines().map(|id| id.parse().expect("an id")).collect()
+}
+
+fn lives(id: u32) -> bool {
+    procfs::stat(id).is_some_and(|stat| !stat.is_dead())
+}
+
+fn kill(id: u32) {
+    let id = Pid::from_raw(i32::try_from(id).expect("an id")).expect("an id");
+    // It may have ended with another one.
+    let _ = kill_process(id, Signal::KILL);
+}
+
+#[test]
+fn nothing_that_a_command_started_outlives_a_harness_that_is_killed() {
+    let folder = Folder::new();
+    let mut harness = folder.wrap(&["--", "sh", "-c", RESTLESS]).spawn().expect("it starts");
+    let children = children_of_a_restless_command(&folder);
+    assert_eq!(children.len(), 4);
+    kill(harness.id());
+    harness.wait().expect("it ended");
+    for child in children {
+        wait_until("a child is gone", || !lives(child));
+    }
+}
+
+#[test]
+fn nothing_that_a_command_started_outlives_it_in_whatever_session() {
+    let folder = Folder::new();
+    let script = RESTLESS.replace("while :; do sleep 0.05; done", "sh test.sh 0");
+    let ended = folder.ends(&["--", "sh", "-c", &script]);
+    assert_eq!(ended.status.code(), Some(0), "{}", text(&ended));
+    assert!(children_of_a_restless_command(&folder).into_iter().all(|child| !lives(child)));
+}
+
+#[test]
+fn what_a_command_left_is_swept_where_its_guardians_were_killed_too() {
+    let folder = Folder::new();
+    let script = RESTLESS.replace("env -i ", "");
+    let mut harness = folder.wrap(&["--", "sh", "-c", &script]).spawn().expect("it starts");
+    let children = children_of_a_restless_command(&folder);
+    let guardians = procfs::children(harness.id()).into_iter().filter(|id| {
+        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains("guard\0")
+    });
+    let guardians: Vec<u32> = guardians.collect();
+    assert_eq!(guardians.len(), 2, "one of the command, and one of the harness");
+    guardians.into_iter().for_each(kill);
+    kill(harness.id());
+    harness.wait().expect("it ended");
+    let mut clean = Command::new(env!("CARGO_BIN_EXE_harness"));
+    let clean = clean.args(["clean", "--store", "runs"]).current_dir(folder.path()).output();
+    assert_eq!(clean.expect("it starts").status.code(), Some(0));
+    for child in children {
+        wait_until("a child is gone", || !lives(child));
+    }
+}

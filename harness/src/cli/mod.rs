@@ -85,6 +85,9 @@ pub enum Command {
     /// Another program that dies with the harness
     #[command(hide = true)]
     Become(BecomeArgs),
+    /// Ends what a harness that is gone left running
+    #[command(hide = true)]
+    Guard(GuardArgs),
     /// The network of the process cluster
     #[command(hide = true)]
     Links,
@@ -353,7 +356,19 @@ pub struct BecomeArgs {
     /// Lead a session of its own, so that it has no terminal to wait for
     #[arg(long)]
     pub session: bool,
+    /// Run it as a child instead, in the environment of the run with this token, and end with it all that it
+    /// started; standard input is a socket
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = ["gently", "session"])]
+    pub guard: Option<String>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub program: Vec<std::ffi::OsString>,
+}
+
+/// Flags of a guard.
+#[derive(Clone, Debug, Args)]
+pub struct GuardArgs {
+    /// The harness for whose end it waits
+    #[arg(long)]
+    pub parent: u32,
 }

@@ -91,6 +91,8 @@ pub fn threads(pid: u32) -> usize {
 pub struct Stat {
     /// `R`, `S`, `D`, `T`, `Z`, ...
     pub state: char,
+    /// Its parent.
+    pub parent: u32,
     /// Its process group.
     pub group: u32,
     /// When it started, in clock ticks since boot.
@@ -119,10 +121,11 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let (_, after) = text.rsplit_once(')')?;
     let mut fields = after.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
-    // The state is field 3 of the manual's count, the group field 5, the start time field 22.
-    let group = fields.nth(1)?.parse().ok()?;
+    // The state is field 3 of the manual's count, the parent 4, the group 5, the start time field 22.
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
     let start_ticks = fields.nth(16)?.parse().ok()?;
-    Some(Stat { state, group, start_ticks })
+    Some(Stat { state, parent, group, start_ticks })
 }
 
 /// The id of this boot.
@@ -153,6 +156,18 @@ pub fn wait_for_the_end(process: &OwnedFd, within: Option<Duration>) {
     let _ = poll(&mut [PollFd::new(process, PollFlags::IN)], within.as_ref());
 }
 
+/// Whether a process has ended.
+pub fn has_ended(process: &OwnedFd) -> bool {
+    let at_once = Timespec::try_from(Duration::ZERO).unwrap_or_default();
+    matches!(poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&at_once)), Ok(1..))
+}
+
+/// The children of a process, those included that have ended and wait for it.
+pub fn children(parent: u32) -> Vec<u32> {
+    let is_one = |pid: &u32| stat(*pid).is_some_and(|stat| stat.parent == parent);
+    pids().into_iter().filter(is_one).collect()
+}
+
 /// The living processes of a group, with their states.
 pub fn of_group(group: u32) -> Vec<(u32, Stat)> {
     let alive = |pid| Some((pid, stat(pid).filter(|stat| stat.group == group && !stat.is_dead())?));
@@ -172,7 +187,7 @@ mod tests {
     #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let text = "77 (a) b (c) T 1 77 77 0 -1 4194560 95 0 0 0 0 0 0 0 20 0 1 0 12345 2400 170 1844";
-        assert_eq!(parse_stat(text), Some(Stat { state: 'T', group: 77, start_ticks: 12345 }));
+        assert_eq!(parse_stat(text), Some(Stat { state: 'T', parent: 1, group: 77, start_ticks: 12345 }));
     }
 
     #[test]

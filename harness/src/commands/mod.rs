@@ -11,6 +11,7 @@ pub mod compare;
 pub mod completions;
 pub mod confirm;
 pub mod doctor;
+pub mod guard;
 pub mod init;
 pub mod links;
 pub mod list;
@@ -49,6 +50,9 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => return usage(&error),
     };
     log_to_stderr(if matches!(cli.command, Command::Member(_)) { Level::INFO } else { Level::WARN });
+    if starts_the_users(&cli.command) {
+        guard::start();
+    }
     let outcome = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Wrap(args) => wrap::wrap(&args),
@@ -72,6 +76,7 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Command::Man(args) => man::man(args.folder.as_deref()),
         Command::Member(args) => member::member(&args),
         Command::Become(args) => stand_in::become_program(&args),
+        Command::Guard(args) => guard::guard(&args),
         Command::Links => links::links(),
         Command::ClockTarget => clock_target::clock_target(),
         Command::App(args) => app::app(&args),
@@ -83,6 +88,19 @@ pub fn dispatch(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         let _ = writeln!(std::io::stderr(), "harness: {}", printable_lines(&failure.to_string()));
         failure.exit()
     })
+}
+
+/// Whether a command starts programs of the user's.
+fn starts_the_users(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Run(_)
+            | Command::Wrap(_)
+            | Command::Replay(_)
+            | Command::Shrink(_)
+            | Command::Night(_)
+            | Command::Client(_)
+    )
 }
 
 /// What a terminal would obey is replaced, line by line: what failed may quote what came from outside.

@@ -12,9 +12,14 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, set
 
 use crate::cli::BecomeArgs;
 use crate::exit::{Exit, Failure};
+use crate::wrapped::guardian;
 
 /// Becomes the program. Comes back only when that fails.
 pub fn become_program(args: &BecomeArgs) -> Result<Exit, Failure> {
+    if let Some(token) = &args.guard {
+        guardian::guard(&args.program, token)?;
+        return Ok(Exit::Done);
+    }
     let signal = if args.gently { Signal::TERM } else { Signal::KILL };
     end_with(args.parent, signal)?;
     if args.session {

@@ -378,6 +378,7 @@ impl Driver<'_> {
             words: self.prepared.options.command.clone().unwrap_or_default(),
             members: super::found(&*self.shared.cluster),
             folder: self.prepared.folder.path().to_owned(),
+            token: self.prepared.token.clone(),
         };
         let (clock, progress) = (self.shared.clock, self.prepared.progress.clone());
         let running = wrapped::run(settings, clock, progress, works.stop.subscribe());

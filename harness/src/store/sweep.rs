@@ -129,7 +129,7 @@ fn close(folder: &RunFolder) -> io::Result<()> {
 
 /// Kills processes whose environment, or log, names a harness that no longer lives, and waits until they are
 /// gone: what they wrote is removed afterwards, and their ports are free.
-fn end_orphans() -> Vec<u32> {
+pub(crate) fn end_orphans() -> Vec<u32> {
     let Some(here) = Here::look() else { return Vec::new() };
     let ended = |pid| here.end_if_orphaned(pid).map(|handle| (pid, handle));
     let ended: Vec<(u32, OwnedFd)> = procfs::pids().into_iter().filter_map(ended).collect();

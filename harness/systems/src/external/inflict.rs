@@ -5,18 +5,16 @@
 //! it is killed with all that it started; in a container nobody can, and it is left alone there.
 
 use std::io;
-use std::process::Stdio;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
-
-use rustix::process::{Pid, Signal, kill_process_group};
-use tokio::process::Command;
 
 use super::faults::Aimed;
 use super::file::Description;
 use super::{probe, template};
 use crate::look::{Ran, Whereabouts};
 use crate::own::Order;
+use crate::program;
 
 /// How long a command may take.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -44,44 +42,26 @@ pub(super) async fn run(description: Arc<Description>, order: Order, member: Whe
 
 /// Runs one on this machine.
 async fn here(description: &Description, words: Vec<String>, deadline: Duration) -> io::Result<Ran> {
-    let Some((program, arguments)) = words.split_first() else {
+    let Some((name, arguments)) = words.split_first() else {
         return Err(io::Error::other("there is no program in it"));
     };
     // A path is meant from the file's folder; a name alone is looked for on the path.
-    let path = if program.contains('/') { description.folder.join(program) } else { program.into() };
-    let child = Command::new(path)
-        .args(arguments)
-        .current_dir(&description.folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // Of its own, so that Ctrl-C reaches the harness alone, which then heals in order.
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| io::Error::new(error.kind(), format!("{program} can't be run: {error}")))?;
-    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    let ending = child.wait_with_output();
-    tokio::pin!(ending);
-    match tokio::time::timeout(deadline, &mut ending).await {
-        Ok(output) => {
-            let output = output?;
+    let path = if name.contains('/') { description.folder.join(name) } else { name.into() };
+    let mut command = Command::new(path);
+    command.args(arguments).current_dir(&description.folder);
+    match tokio::time::timeout(deadline, program::output(command)).await {
+        Ok(Ok(output)) => {
             let status = output.status.code().map(i64::from);
             Ok(Ran { status, output: output.stdout, errors: output.stderr })
         }
-        Err(_) => {
-            if let Some(group) = group {
-                // It may have ended in this moment.
-                let _ = kill_process_group(group, Signal::KILL);
-            }
-            Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                format!(
-                    "it did not end within {} s; nor may what it leaves running hold its output",
-                    deadline.as_secs()
-                ),
-            ))
-        }
+        Ok(Err(error)) => Err(io::Error::new(error.kind(), format!("{name} can't be run: {error}"))),
+        Err(_) => Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            format!(
+                "it did not end within {} s; nor may what it leaves running hold its output",
+                deadline.as_secs()
+            ),
+        )),
     }
 }
 

@@ -42,6 +42,7 @@ impl Installed {
 fn version(words: &[String], description: &Description) -> Result<String, String> {
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(&description.folder).stdin(Stdio::null());
+    program::mark(&mut command);
     let output = command.output().map_err(|error| format!("version: running {}: {error}", words[0]))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(version_in(&text))

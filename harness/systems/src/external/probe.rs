@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
-use std::process::Stdio;
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use runs::member::MemberId;
 use runs::results::LeaderSeen;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::process::Command;
 use tokio::time::Instant;
 
 use super::file::{Description, How, Members, Probe};
 use super::template::{self, Outside};
 use crate::Async;
 use crate::look::{Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
+use crate::program;
 
 /// How long a member may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -168,8 +168,8 @@ async fn run(words: Vec<String>, asked: &Asked) -> io::Result<Ran> {
         return inside.run(asked.member.id, words, EXEC_PATIENCE).await;
     }
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).current_dir(&asked.commanded.folder).stdin(Stdio::null()).kill_on_drop(true);
-    let output = command.output().await?;
+    command.args(&words[1..]).current_dir(&asked.commanded.folder);
+    let output = program::output(command).await?;
     let status = output.status.code().map(i64::from);
     Ok(Ran { status, output: output.stdout, errors: output.stderr })
 }
