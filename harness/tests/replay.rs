@@ -106,6 +106,26 @@ fn a_replay_carries_out_the_schedule_of_the_folder_and_says_what_it_repeats() {
 }
 
 #[test]
+fn a_folder_that_can_not_be_written_is_judged_and_drawn_on_the_screen() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["run", "--cluster", "sim", "--seed", "3", "--nodes", "3", "--time-limit", "2s"];
+    let run = run(folder.path(), "runs", 0, &arguments);
+    let before = bytes(&run, "results.json");
+    // What is in the way of a draft is as good as a disk that takes none.
+    for name in ["results.json.new", "junit.xml.new", "report.html.new"] {
+        std::fs::create_dir(run.join(name)).expect("in the way");
+    }
+    for command in ["check", "report"] {
+        let output = harness(folder.path(), &[command, "runs/latest"]);
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", text(&output));
+        let said = text(&output);
+        assert!(said.contains("not all of this was written") && said.contains("VALID"), "{said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("VALID"), "{said}");
+    }
+    assert!(bytes(&run, "results.json") == before);
+}
+
+#[test]
 fn what_cannot_be_replayed_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["run", "--cluster", "sim", "--seed", "3", "--nodes", "3", "--time-limit", "2s"];
@@ -178,6 +198,10 @@ fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
         ("--cluster docker --image evil:latest", "--image evil:latest"),
         ("--cluster docker --image evil --image-command sh", "--image evil --image-command sh"),
         ("--cluster docker --publish 0.0.0.0", "--publish 0.0.0.0"),
+        ("--cluster docker --pull missing", "--pull missing"),
+        ("--system ./system.toml", "--system ./system.toml"),
+        ("--system=system.toml", "--system system.toml"),
+        ("--system runs/latest/compose.yaml", "--system runs/latest/compose.yaml"),
     ] {
         let command = format!("harness run {flags} --nodes 3 --time-limit 2s --seed 3");
         edited(&run, |info| {
@@ -187,6 +211,14 @@ fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
         let output = replay(&[]);
         assert_eq!(output.status.code(), Some(254), "{flags}: {}", text(&output));
         assert!(text(&output).contains(&format!("asks for {asked}.")), "{flags}: {}", text(&output));
+    }
+    for flags in ["--store elsewhere", "--base-port 2181", "--format json", "--name other"] {
+        edited(&run, |info| {
+            info["repeat"] = format!("harness run {flags} --nodes 3 --time-limit 2s --seed 3").into();
+        });
+        let output = replay(&[]);
+        assert_eq!(output.status.code(), Some(254), "{flags}: {}", text(&output));
+        assert!(text(&output).contains("which no folder of ours has"), "{flags}: {}", text(&output));
     }
     assert!(!folder.path().join("it-ran").exists(), "something of the folder's was run");
     // Whoever types it means it.
@@ -200,6 +232,35 @@ fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
     assert_eq!(output.status.code(), Some(254), "{}", text(&output));
     assert!(folder.path().join("it-ran").exists(), "{}", text(&output));
     std::fs::write(run.join("run.json"), original.to_string()).expect("written");
+}
+
+/// A system's file whose client leaves a trace when it is run.
+const TRACING_SYSTEM: &str = "name = \"mine\"\n[member]\ncommand = [\"sleep\", \"9\"]\npeers = 1\n\
+    ready = { http = \"/\" }\n[client]\ncommand = [\"sh\", \"-c\", \"touch it-ran\"]\n";
+
+#[test]
+fn a_system_that_a_folder_brings_along_runs_nothing_until_it_is_typed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["run", "--cluster", "sim", "--seed", "5", "--nemesis", "kill-one", "--time-limit", "8s"];
+    let run = run(folder.path(), "runs", 0, &[&arguments[..], &["--interval", "2s"]].concat());
+    std::fs::write(run.join("system.toml"), TRACING_SYSTEM).expect("written");
+    edited(&run, |info| {
+        info["repeat"] = "harness run --nodes 5 --system ./system.toml --cluster process --nemesis kill-one \
+                          --interval 2s --time-limit 8s --seed 5"
+            .into();
+        info["cluster"] = "process".into();
+    });
+    let results = std::fs::read_to_string(run.join("results.json")).expect("results");
+    std::fs::write(run.join("results.json"), results.replace("\"valid\"", "\"invalid\"")).expect("written");
+    for command in ["replay", "shrink"] {
+        let refused = harness(&run, &[command, "."]);
+        assert_eq!(refused.status.code(), Some(254), "{command}: {}", text(&refused));
+        assert!(text(&refused).contains("asks for --system ./system.toml."), "{}", text(&refused));
+        assert!(!run.join("it-ran").exists(), "{command} ran the client that the folder names");
+        let typed = harness(&run, &[command, ".", "--system", "./system.toml", "--store", "mine"]);
+        assert!(run.join("it-ran").exists(), "whoever types it means it: {}", text(&typed));
+        std::fs::remove_file(run.join("it-ran")).expect("removed");
+    }
 }
 
 #[test]

@@ -223,13 +223,25 @@ pub struct BroughtArgs {
     /// Publish the members' client ports on this address of the Docker engine's machine
     #[arg(long, value_name = "ADDRESS")]
     pub publish: Option<std::net::IpAddr>,
-    /// Which images the Docker engine pulls
-    #[arg(long, value_enum, default_value_t, value_name = "WHICH")]
-    pub pull: Pull,
+    /// Which images the Docker engine pulls [default: never]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub pull: Option<Pull>,
     /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's
     /// package is]
     #[arg(long, value_name = "CLASSPATH")]
     pub zookeeper: Option<String>,
+}
+
+/// What who repeats a run types, because it is never taken from the run's folder.
+#[derive(Clone, Debug, Default, Args)]
+pub struct AgainArgs {
+    /// The system under test, where it is a file of your own, or is to be another one [default: the built-in
+    /// one that the folder names]
+    #[arg(long, value_name = "NAME", value_parser = names::a_system())]
+    pub system: Option<String>,
+    /// What members are made of.
+    #[command(flatten)]
+    pub brought: BroughtArgs,
 }
 
 /// Flags of `completions`.

@@ -49,8 +49,8 @@ pub struct NightArgs {
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "Each smaller run is made as `harness replay` makes it, so a real ensemble has several \
-                  tries. The folder may be somebody else's: what code runs is taken from this command line \
-                  alone."
+                  tries. The folder may be somebody else's: what code runs, as a --system that is a file, is \
+                  taken from this command line alone."
 )]
 pub struct ShrinkArgs {
     /// The folder of a run that shows a violation
@@ -61,9 +61,9 @@ pub struct ShrinkArgs {
     /// Runs that a smaller one gets to show it
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub tries: u32,
-    /// What members are made of.
+    /// What is not taken from the folder.
     #[command(flatten)]
-    pub brought: super::BroughtArgs,
+    pub again: super::AgainArgs,
     /// Where the smaller runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub store: PathBuf,

@@ -68,7 +68,7 @@ impl RunOptions {
                 image: args.brought.image.clone(),
                 image_command: args.brought.image_command.clone(),
                 publish: args.brought.publish,
-                pull: args.brought.pull,
+                pull: args.brought.pull.unwrap_or_default(),
             },
             variables: variables(&*system)?,
             system,

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{BroughtArgs, Format, names};
+use super::{AgainArgs, Format, names};
 use crate::worlds::seeds::Seeds;
 
 /// Flags of `replay`.
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "A folder may be somebody else's. What code runs, and who can reach it, is never taken from \
-                  it: --image, --image-command, --publish and --zookeeper stand on this command line or \
-                  nowhere."
+                  it: a --system that is a file, --image, --image-command, --publish, --pull and --zookeeper \
+                  stand on this command line or nowhere."
 )]
 pub struct ReplayArgs {
     /// A run folder with its schedule
@@ -21,9 +21,9 @@ pub struct ReplayArgs {
     /// Where members run [default: as in the folder]
     #[arg(long, value_name = "WHERE", value_parser = names::a_cluster())]
     pub cluster: Option<String>,
-    /// What members are made of.
+    /// What is not taken from the folder.
     #[command(flatten)]
-    pub brought: BroughtArgs,
+    pub again: AgainArgs,
     /// Where runs are kept
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub store: PathBuf,

@@ -10,11 +10,13 @@
 
 mod stranger;
 
-use clap::Parser;
+use std::path::Path;
+
+use clap::{CommandFactory, FromArgMatches, ValueEnum};
 use runs::results::RunInfo;
 
 use super::run::{Order, make, told};
-use crate::cli::{Cli, Command, ReplayArgs, RunArgs};
+use crate::cli::{AgainArgs, BroughtArgs, Cli, ReplayArgs, RunArgs};
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::catalogue;
@@ -63,8 +65,7 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     }
     stranger::is_plain(&run, &args.path)?;
     let schedule: runs::schedule::Schedule = RunFolder::read_json(&folder.schedule()).map_err(unreadable)?;
-    let mut flags = flags_of(&run, &args.path)?;
-    stranger::chosen_here(&mut flags, args, &args.path)?;
+    let mut flags = flags_of(&run, &args.again, &args.path)?;
     if let Some(cluster) = &args.cluster {
         flags.cluster.clone_from(cluster);
     } else {
@@ -88,21 +89,28 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
 fn command(args: &ReplayArgs, options: &RunOptions) -> String {
     let set = typed::assignments(&options.variables);
     let mut words = vec![format!("{set}harness replay {}", args.path.display())];
-    let mut flag = |name: &str, value: Option<String>| {
-        words.extend(value.map(|value| format!("--{name} {}", stranger::shown(&value))));
-    };
-    flag("cluster", args.cluster.clone());
-    flag("zookeeper", args.brought.zookeeper.clone());
-    flag("image", args.brought.image.clone());
-    for word in &args.brought.image_command {
-        flag("image-command", Some(word.clone()));
-    }
-    flag("publish", args.brought.publish.map(|address| address.to_string()));
+    words.extend(args.cluster.iter().map(|cluster| format!("--cluster {}", typed::word(cluster))));
+    words.extend(typed_here(&args.again));
     words.join(" ")
 }
 
+/// What is taken from the command line alone, as it is typed.
+pub(super) fn typed_here(again: &AgainArgs) -> Vec<String> {
+    let BroughtArgs { image, image_command, publish, pull, zookeeper } = &again.brought;
+    let mut words = Vec::new();
+    let mut flag = |name: &str, value: &str| words.extend([format!("--{name}"), typed::word(value)]);
+    again.system.iter().for_each(|value| flag("system", value));
+    zookeeper.iter().for_each(|value| flag("zookeeper", value));
+    image.iter().for_each(|value| flag("image", value));
+    image_command.iter().for_each(|value| flag("image-command", value));
+    publish.iter().for_each(|value| flag("publish", &value.to_string()));
+    let which = pull.and_then(|pull| Some(pull.to_possible_value()?.get_name().to_owned()));
+    which.iter().for_each(|value| flag("pull", value));
+    words
+}
+
 /// A run of a newer build may have meant something that this one does not know.
-fn not_newer(run: &RunInfo, path: &std::path::Path) -> Result<(), Failure> {
+fn not_newer(run: &RunInfo, path: &Path) -> Result<(), Failure> {
     let refuse = |what: &str, theirs: &str, ours: &str| {
         Err(Failure::usage(format!(
             "{} is of a newer harness ({what} {}, this build has {ours}): take that one",
@@ -126,29 +134,42 @@ fn numbers(version: &str) -> Vec<u64> {
     version.split(['.', '-', '+']).map_while(|number| number.parse().ok()).collect()
 }
 
-/// The flags of the run, from the command that it names; a replay has them in a place of their own.
-pub(super) fn flags_of(run: &RunInfo, path: &std::path::Path) -> Result<RunArgs, Failure> {
+/// The flags of the run, from the command that it names; a replay has them in a place of their own. What names
+/// code, or opens the network, is what was typed here instead.
+///
+/// # Errors
+/// A usage failure when the command asks for what is not taken from a folder, or contradicts the rest.
+pub(super) fn flags_of(run: &RunInfo, again: &AgainArgs, path: &Path) -> Result<RunArgs, Failure> {
     let command = run.settings.get(AS_A_RUN).unwrap_or(&run.repeat);
     let set = typed::assignments(&run.variables);
     let words = command.strip_prefix(&set).unwrap_or(command).split_ascii_whitespace();
-    match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Command::Run(flags))
-            if flags.seed == Some(run.seed) && flags.nodes.is_none_or(|nodes| nodes == run.nodes) =>
-        {
-            Ok(*flags)
-        }
-        Ok(_) => Err(Failure::usage(format!(
+    let contradicts = || {
+        Failure::usage(format!(
             "{}: its run.json contradicts itself, the seed or the nodes are not those of {}",
             path.display(),
             stranger::shown(command)
-        ))),
-        Err(error) => Err(Failure::usage(format!(
+        ))
+    };
+    let not_understood = |error: clap::Error| {
+        Failure::usage(format!(
             "{}: this build does not understand {}: {}",
             path.display(),
             stranger::shown(command),
             error.kind()
-        ))),
+        ))
+    };
+    let matches = Cli::command().try_get_matches_from(words).map_err(not_understood)?;
+    let Some(("run", matches)) = matches.subcommand() else { return Err(contradicts()) };
+    stranger::asks_for_nothing_else(matches, again, path)?;
+    let mut flags = RunArgs::from_arg_matches(matches).map_err(not_understood)?;
+    if flags.seed != Some(run.seed) || flags.nodes.is_some_and(|nodes| nodes != run.nodes) {
+        return Err(contradicts());
     }
+    flags.brought.clone_from(&again.brought);
+    if let Some(system) = &again.system {
+        flags.system.clone_from(system);
+    }
+    Ok(flags)
 }
 
 #[cfg(test)]

@@ -23,8 +23,7 @@ use runs::results::{Results, RunInfo};
 use super::replay;
 use super::run::make;
 use super::screen::print;
-use crate::cli::{BroughtArgs, Format, ReplayArgs, ShrinkArgs};
-use crate::config::Pull;
+use crate::cli::{Format, ReplayArgs, ShrinkArgs};
 use crate::exit::{Exit, Failure};
 use crate::num::narrow;
 use crate::progress::Progress;
@@ -157,7 +156,7 @@ impl<'a> Shrinking<'a> {
     fn shows(&mut self, smaller: &Candidate, cluster: Option<&str>) -> Result<Option<PathBuf>, Failure> {
         self.runs += 1;
         let variant = self.args.store.join("smaller").join(format!("{}-{}", std::process::id(), self.runs));
-        smaller.write(&variant)?;
+        smaller.write(&variant, &self.args.again)?;
         let order = match replay::order(&replay_of(self.args, &variant, cluster)) {
             Ok(order) => order,
             // What is too small to be a run is no smaller run.
@@ -227,7 +226,7 @@ impl<'a> Shrinking<'a> {
 
 fn screen(shrunk: &Shrunk, check: &str, args: &ShrinkArgs) -> String {
     let mut again = vec![typed::word(&shrunk.folder)];
-    again.extend(brought(&args.brought));
+    again.extend(replay::typed_here(&args.again));
     let Shrunk { faults, clients, workload_ms, runs, .. } = shrunk;
     let time = |ms: u64| span::show(Duration::from_millis(ms));
     let simulator = match shrunk.in_the_simulator {
@@ -249,25 +248,11 @@ fn screen(shrunk: &Shrunk, check: &str, args: &ShrinkArgs) -> String {
     )
 }
 
-/// What is taken from the command line alone, as it is typed.
-fn brought(brought: &BroughtArgs) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut flag = |name: &str, value: &str| words.extend([format!("--{name}"), typed::word(value)]);
-    brought.image.iter().for_each(|value| flag("image", value));
-    brought.image_command.iter().for_each(|value| flag("image-command", value));
-    brought.publish.iter().for_each(|value| flag("publish", &value.to_string()));
-    if brought.pull == Pull::Missing {
-        flag("pull", "missing");
-    }
-    brought.zookeeper.iter().for_each(|value| flag("zookeeper", value));
-    words
-}
-
 fn replay_of(args: &ShrinkArgs, path: &Path, cluster: Option<&str>) -> ReplayArgs {
     ReplayArgs {
         path: path.to_owned(),
         cluster: cluster.map(str::to_owned),
-        brought: args.brought.clone(),
+        again: args.again.clone(),
         store: args.store.clone(),
         format: args.format,
     }

@@ -4,6 +4,7 @@
 //! What was typed becomes these options in [`crate::cli::options`]; nothing else of the bench knows the
 //! command line.
 
+pub mod flags;
 mod mutant;
 mod promise;
 

@@ -68,8 +68,7 @@ impl Runner {
         if name == self.build.name {
             return Err("the harness is the same as before; a system of its own may not be".to_owned());
         }
-        let place = build::place(self.store.borrow().path(), name).filter(|file| file.is_file());
-        place.ok_or_else(|| format!("the build {name} is not kept any more"))
+        build::earlier(self.store.borrow().path(), name)
     }
 
     /// Runs a case by both builds in turn, as long as the budget lasts.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use nights::fold::Night;
 use nights::index::Begun;
 use nights::plan;
@@ -44,7 +43,7 @@ impl Beginning {
                 let orders = resumed(orders, night)?;
                 Ok(Self {
                     orders,
-                    build: made_by(store, night)?.unwrap_or(build),
+                    build: made_by(store, night, build, progress),
                     going_on: Some(night.clone()),
                 })
             }
@@ -71,11 +70,17 @@ fn is_old(night: &Night) -> bool {
     age.unsigned_abs() > night.begun.budget_s.max(OLD_S)
 }
 
-/// The build that made the beginning makes the rest: the numbers of one night are of one build.
-fn made_by(store: &Path, night: &Night) -> anyhow::Result<Option<Build>> {
-    let place = build::place(store, &night.begun.build).filter(|file| file.is_file());
-    let executable = place.map(std::path::absolute).transpose().context("finding the build")?;
-    Ok(executable.map(|executable| Build { name: night.begun.build.clone(), executable }))
+/// The build that made the beginning makes the rest, because the numbers of one night are of one build; this one
+/// where that is not there, or is nobody's that may be run.
+fn made_by(store: &Path, night: &Night, build: Build, progress: &Progress) -> Build {
+    let name = &night.begun.build;
+    match build::earlier(store, name) {
+        Ok(executable) => Build { name: name.clone(), executable },
+        Err(why) => {
+            progress.say(&format!("{why}; {} goes on", build.name));
+            build
+        }
+    }
 }
 
 /// What of its budget a night had used when it was last heard of.

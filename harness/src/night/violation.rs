@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,9 +17,11 @@ use nights::fingerprint::Shape;
 use nights::fold;
 use nights::index::{Attempt, Line};
 use nights::suite::Case;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::outcome;
 use super::runner::{Runner, newest};
+use crate::config::flags::must_be_typed;
 use crate::exit::Failure;
 use crate::num::narrow;
 use crate::text::{span, typed};
@@ -178,10 +181,13 @@ impl Runner {
 }
 
 fn hook(program: &str, arguments: &[String], body: &[u8]) -> anyhow::Result<()> {
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    harness_systems::program::mark(&mut command);
+    let mut child = command
         .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
+        .process_group(0)
         .spawn()
         .with_context(|| format!("starting {program}"))?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -196,17 +202,15 @@ fn hook(program: &str, arguments: &[String], body: &[u8]) -> anyhow::Result<()> 
             None => std::thread::park_timeout(GLANCE),
         }
     }
-    child.kill().context("ending it")?;
+    // It was not waited for, so its group is its own still.
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    group.map_or(Ok(()), |group| kill_process_group(group, Signal::KILL)).context("ending it")?;
     child.wait().context("ending it")?;
     anyhow::bail!("it did not end within {}", span::show(HOOK))
 }
 
 /// The flags of a case that a replay takes from the command line alone.
 fn brought(case: &Case) -> Vec<String> {
-    let mut words = Vec::new();
-    let brought = ["image", "image-command", "publish", "pull", "zookeeper"];
-    for (name, value) in case.flags.iter().filter(|(name, _)| brought.contains(&name.as_str())) {
-        words.extend([format!("--{name}"), value.clone()]);
-    }
-    words
+    let flags = case.flags.iter().filter(|(name, value)| must_be_typed(name, value));
+    flags.flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect()
 }

@@ -49,6 +49,9 @@ impl Meant {
     }
 }
 
+/// An ensemble in which every parameter of a name has room.
+const USUAL_NODES: u32 = 5;
+
 /// Those that are built in. The first is what is tested when nobody says.
 const BUILT_IN: &[Entry] = &[
     Entry {
@@ -107,6 +110,16 @@ pub fn choose(text: &str, meant: Meant) -> Chosen {
         }
         Is::Files(_) => None,
     })
+}
+
+/// Whether a text is the name of one of the list, with whatever parameter, and of no file.
+#[must_use]
+pub fn is_built_in(text: &str) -> bool {
+    let is_it = |entry: Entry| match entry.is {
+        Is::BuiltIn(choose) => choose(text, USUAL_NODES).is_some(),
+        Is::Files(files) => files.name == text,
+    };
+    !External::is_meant(text) && systems().any(is_it)
 }
 
 #[cfg(test)]

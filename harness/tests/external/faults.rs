@@ -53,7 +53,7 @@ fn a_fault_of_ones_own_is_brought_seen_and_gone_and_repeated_by_the_folder() {
         assert!(faults.contains(words), "{words}: {faults}");
     }
     let path = folder.latest().canonicalize().expect("a run").display().to_string();
-    let again = folder.harness(&["replay", &path]);
+    let again = folder.harness(&["replay", &path, "--system", &system]);
     ended(&again, 0);
     assert!(text(&again.stdout).contains("2 of 2 verified"), "{}", text(&again.stdout));
     // What is run is the file's word alone, and it must be what it was.
@@ -64,7 +64,7 @@ fn a_fault_of_ones_own_is_brought_seen_and_gone_and_repeated_by_the_folder() {
         (written.replace("faults.mark", "faults.other"), "there is no nemesis `mark`"),
     ] {
         fs::write(&file, changed).expect("written");
-        let refused = folder.harness(&["replay", &path]);
+        let refused = folder.harness(&["replay", &path, "--system", &system]);
         ended(&refused, 254);
         assert!(text(&refused.stderr).contains(advice), "{}", text(&refused.stderr));
     }

@@ -123,10 +123,11 @@ fn what_says_how_a_system_is_set_up_is_kept_and_must_be_the_same_for_a_replay() 
     let made = set(&run, "two words");
     ended(&made, 0);
     assert!(text(&made.stdout).contains("TINY_MODE='two words' "), "{}", text(&made.stdout));
-    let other = set(&["replay", "runs/latest"], "one");
+    let replay = ["replay", "runs/latest", "--system", &system];
+    let other = set(&replay, "one");
     ended(&other, 254);
     assert!(text(&other.stderr).contains("TINY_MODE='two words'"), "{}", text(&other.stderr));
-    ended(&set(&["replay", "runs/latest"], "two words"), 0);
+    ended(&set(&replay, "two words"), 0);
     ended(&set(&run, "\u{fc}"), 254);
 }
 
@@ -352,4 +353,45 @@ fn a_conversation_tells_what_is_wrong_with_a_client() {
     let none = check(&["python3", "-c", "print('ready')"]);
     ended(&none, 254);
     assert!(text(&none.stderr).contains("no hello"), "{}", text(&none.stderr));
+}
+
+#[test]
+fn nothing_that_a_client_or_a_question_started_outlives_a_harness_that_is_killed() {
+    let folder = Folder::new();
+    let question =
+        "ready = { exec = [\"sh\", \"-c\", \"setsid sleep 1000 & echo $! >>{folder}/left; exit 0\"] }";
+    let system = folder.system("", "sound", "");
+    let file = folder.path().join(&system);
+    let written = fs::read_to_string(&file).expect("a file");
+    let ready = written.lines().find(|line| line.starts_with("ready")).expect("a question").to_owned();
+    let client = "command = [\"sh\", \"-c\", \"setsid sleep 1000 >&2 & echo $! >>left; touch begun; \
+                  exec python3 tiny_client.py sound\"]";
+    let usual = "command = [\"python3\", \"tiny_client.py\", \"sound\"]";
+    fs::write(&file, written.replace(&ready, question).replace(usual, client)).expect("written");
+    let mut harness = Command::new(env!("CARGO_BIN_EXE_harness"))
+        .args(["run", "--system", &system, "--nodes", "3", "--concurrency", "3", "--time-limit", "60s"])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let left = || -> Vec<u32> {
+        let text = fs::read_to_string(folder.path().join("left")).unwrap_or_default();
+        text.lines().filter_map(|id| id.parse().ok()).collect()
+    };
+    let until = Instant::now() + PATIENCE;
+    while !(folder.path().join("begun").exists() && left().len() > 6) {
+        assert!(Instant::now() < until, "its clients never began");
+        std::thread::yield_now();
+    }
+    harness.kill().and_then(|()| harness.wait()).expect("killed");
+    let lives = |id: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        stat.contains("(sleep)") && !stat.contains(") Z")
+    };
+    let until = Instant::now() + PATIENCE;
+    while left().iter().any(lives) {
+        assert!(Instant::now() < until, "something lives on: {:?}", left());
+        std::thread::yield_now();
+    }
 }

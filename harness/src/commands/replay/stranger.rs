@@ -2,10 +2,11 @@
 //! sense.
 //!
 //! Folders are made to be shared, with bug reports for example, so whoever replays one did not write it. A
-//! class path, an image, an image's command or an address to publish on would let its author choose what runs
-//! here, and for whom; they count only on the command line. Everything else is a number, a name of ours or a
-//! draw, and is held against its bounds and against the flags of the run, so that a folder that was edited
-//! half-way is refused and not half obeyed.
+//! system's file, a class path, an image or an address to publish on would let its author choose what runs
+//! here, and for whom; they count only on the command line. [`crate::config::flags`] lists what does no harm,
+//! and everything else is refused. What is believed is a number, a name of ours or a draw, and is held against
+//! its bounds and against the flags of the run, so that a folder that was edited half-way is refused and not
+//! half obeyed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,9 +15,13 @@ use runs::cluster_kind::ClusterKind;
 use runs::mechanism::Mechanism;
 use runs::results::RunInfo;
 
-use crate::cli::{ReplayArgs, RunArgs};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
+
+use crate::cli::{AgainArgs, Cli};
 use crate::clock::whole_milliseconds;
 use crate::config::RunOptions;
+use crate::config::flags::{Believed, believed, must_be_typed};
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Schedule};
 use crate::run::describe::{AS_A_RUN, REPEATS};
@@ -79,21 +84,38 @@ pub(super) fn is_set_up_alike(run: &RunInfo, options: &RunOptions, folder: &Path
     )))
 }
 
-/// Takes what names code, or opens the network, from the command line alone. A folder that asks for more is
-/// refused.
-pub(super) fn chosen_here(flags: &mut RunArgs, args: &ReplayArgs, folder: &Path) -> Result<(), Failure> {
-    let (theirs, ours) = (&flags.brought, &args.brought);
-    let mut lacking = Vec::new();
-    let mut asks = |flag: &str, theirs: &[String], ours: bool| {
-        if !ours {
-            lacking.extend(theirs.iter().map(|value| format!("--{flag} {}", shown(value))));
+/// Refuses a folder whose command has flags that are not believed and were not typed here instead.
+pub(super) fn asks_for_nothing_else(
+    theirs: &ArgMatches,
+    ours: &AgainArgs,
+    folder: &Path,
+) -> Result<(), Failure> {
+    let cli = Cli::command();
+    let run = cli.find_subcommand("run").map(clap::Command::get_arguments);
+    let (mut lacking, mut edited) = (Vec::new(), Vec::new());
+    for flag in run.into_iter().flatten() {
+        let id = flag.get_id().as_str();
+        if theirs.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
         }
-    };
-    let one = |value: &Option<String>| value.iter().cloned().collect::<Vec<_>>();
-    asks("zookeeper", &one(&theirs.zookeeper), ours.zookeeper.is_some());
-    asks("image", &one(&theirs.image), ours.image.is_some());
-    asks("image-command", &theirs.image_command, !ours.image_command.is_empty());
-    asks("publish", &one(&theirs.publish.map(|address| address.to_string())), ours.publish.is_some());
+        let name = flag.get_long().unwrap_or(id);
+        let values = theirs.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy());
+        for value in values {
+            let asked = || format!("--{name} {}", shown(&value));
+            if believed(name) == Believed::Never {
+                edited.push(asked());
+            } else if must_be_typed(name, &value) && !is_typed(name, ours) {
+                lacking.push(asked());
+            }
+        }
+    }
+    if !edited.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: its command has {}, which no folder of ours has: it was edited, and nothing was started",
+            folder.display(),
+            edited.join(" ")
+        )));
+    }
     if !lacking.is_empty() {
         return Err(Failure::usage(format!(
             "{} asks for {}. What runs here, and who can reach it, is not taken from a folder, which may be \
@@ -102,10 +124,21 @@ pub(super) fn chosen_here(flags: &mut RunArgs, args: &ReplayArgs, folder: &Path)
             lacking.join(" ")
         )));
     }
-    flags.brought.clone_from(ours);
-    // Ports that were free on another machine mean nothing here.
-    flags.base_port = None;
     Ok(())
+}
+
+/// Whether a flag was typed here.
+fn is_typed(flag: &str, ours: &AgainArgs) -> bool {
+    let AgainArgs { system, brought } = ours;
+    match flag {
+        "system" => system.is_some(),
+        "image" => brought.image.is_some(),
+        "image-command" => !brought.image_command.is_empty(),
+        "publish" => brought.publish.is_some(),
+        "pull" => brought.pull.is_some(),
+        "zookeeper" => brought.zookeeper.is_some(),
+        _ => false,
+    }
 }
 
 /// Whether what `run.json` says of the run is what its flags mean.

@@ -12,6 +12,7 @@ use runs::results::{Results, RunInfo};
 use runs::schedule::{PlannedFault, Schedule};
 
 use super::super::replay::flags_of;
+use crate::cli::AgainArgs;
 use crate::config::RunOptions;
 use crate::exit::Failure;
 use crate::night::outcome;
@@ -122,9 +123,9 @@ impl Candidate {
     }
 
     /// Writes it as a folder that can be run again.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), Failure> {
+    pub(super) fn write(&self, folder: &Path, again: &AgainArgs) -> Result<(), Failure> {
         let mut run = self.run.clone();
-        let mut flags = flags_of(&run, folder)?;
+        let mut flags = flags_of(&run, again, folder)?;
         flags.concurrency = run.concurrency;
         flags.time_limit = span::show(Duration::from_millis(run.time_limit_ms));
         let command = RunOptions::from_args(&flags)?.command_line();

@@ -108,7 +108,8 @@ impl Files {
 
 /// Where programs keep what they can make again: the XDG base directories say so. Nowhere else: what lies in
 /// a folder that everybody can make may be somebody else's program.
-fn cache() -> Option<PathBuf> {
+#[must_use]
+pub fn cache() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
 }
