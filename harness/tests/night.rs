@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use sha2::Digest as _;
 
 /// How long the end of anything is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,7 +24,8 @@ const SMALL: &str = "cluster = \"sim\"\nnodes = 3\nrate = 200\nconcurrency = 8\n
 
 fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
-    command.arg("night").args(arguments).current_dir(folder).env_remove("GITHUB_STEP_SUMMARY");
+    command.arg("night").args(arguments).current_dir(folder);
+    command.env_remove("GITHUB_STEP_SUMMARY").env("XDG_CACHE_HOME", folder.join("cache"));
     command
 }
 
@@ -213,8 +215,15 @@ fn with_a_past(folder: &Path, build: &str, numbers: &dyn Fn(usize) -> Value) {
     fs::write(folder.join("nights/nights.jsonl"), index).expect("an index");
 }
 
+/// Who kept the build of then.
+#[derive(Clone, Copy, PartialEq)]
+enum Whose {
+    Ours,
+    AStrangers,
+}
+
 /// A night whose detection took half as long until the night before it, and the build of then.
-fn night_with_an_alarm(earlier: &str) -> (Output, Vec<Value>) {
+fn night_with_an_alarm(earlier: &str, whose: Whose) -> (Output, Vec<Value>) {
     let folder = tempfile::tempdir().expect("a folder");
     let plain = PLAIN.replace("pairs = 0", "pairs = 8");
     let case = "[[case]]\nname = \"a\"\ncluster = \"sim\"\nnodes = 3\nrate = 200\nkeys = 2\n\
@@ -225,12 +234,16 @@ fn night_with_an_alarm(earlier: &str) -> (Output, Vec<Value>) {
     let usual = of_kind(folder.path(), "attempt")[0]["series"]["detection{partition-leader} p50"]["value"]
         .as_f64()
         .expect("a median of detections");
-    let builds = folder.path().join("nights/builds/0123456789ab");
+    let script = format!("#!/bin/sh\ntouch it-ran\nexec {} {earlier}\n", env!("CARGO_BIN_EXE_harness"));
+    let sum: String = sha2::Sha256::digest(&script).iter().map(|byte| format!("{byte:02x}")).collect();
+    let builds = folder.path().join("nights/builds").join(&sum[..12]);
     fs::create_dir_all(&builds).expect("a folder");
-    let script = format!("#!/bin/sh\nexec {} {earlier}\n", env!("CARGO_BIN_EXE_harness"));
     fs::write(builds.join("harness"), script).expect("a build");
     fs::set_permissions(builds.join("harness"), fs::Permissions::from_mode(0o755)).expect("it can be run");
-    with_a_past(folder.path(), "0.1.0 0123456789ab", &|day| {
+    if whose == Whose::Ours {
+        fs::write(folder.path().join("cache/harness/builds").join(&sum), "").expect("noted");
+    }
+    with_a_past(folder.path(), &format!("0.1.0 {}", &sum[..12]), &|day| {
         let level = if day < 14 { usual * 0.5 } else { usual };
         let number =
             |value: f64| serde_json::json!({"value": value + f64::from(u32::from(day % 2 == 0)), "n": 9});
@@ -242,13 +255,15 @@ fn night_with_an_alarm(earlier: &str) -> (Output, Vec<Value>) {
     });
     let output = night(folder.path(), &suite, &["--seed", "2"]);
     let alarms = of_kind(folder.path(), "alarm");
+    assert_eq!(folder.path().join("it-ran").exists(), whose == Whose::Ours, "{}", told(&output));
     (output, alarms)
 }
 
 #[test]
 fn a_number_that_stands_out_is_a_regression_when_pairs_of_runs_confirm_it_and_only_its_phase_is_named() {
     // The build of then gave a member up in half the time.
-    let (output, alarms) = night_with_an_alarm(r#""$@" $([ "$1" = run ] && echo --peer-timeout 125ms)"#);
+    let (output, alarms) =
+        night_with_an_alarm(r#""$@" $([ "$1" = run ] && echo --peer-timeout 125ms)"#, Whose::Ours);
     assert_eq!(output.status.code(), Some(3), "{}", told(&output));
     let confirmed: Vec<&str> = (alarms.iter())
         .filter(|alarm| alarm["comparison"]["confirmed"] == true)
@@ -259,10 +274,19 @@ fn a_number_that_stands_out_is_a_regression_when_pairs_of_runs_confirm_it_and_on
 
 #[test]
 fn a_number_that_stands_out_is_nothing_when_the_build_of_then_has_it_too() {
-    let (output, alarms) = night_with_an_alarm(r#""$@""#);
+    let (output, alarms) = night_with_an_alarm(r#""$@""#, Whose::Ours);
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     assert!(!alarms.is_empty(), "it was looked into");
     assert!(alarms.iter().all(|alarm| alarm["comparison"]["confirmed"] == false), "{alarms:?}");
+}
+
+#[test]
+fn a_build_that_a_store_brings_along_is_not_run() {
+    let (output, alarms) = night_with_an_alarm(r#""$@""#, Whose::AStrangers);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let sentences: Vec<&str> = alarms.iter().filter_map(|alarm| alarm["sentence"].as_str()).collect();
+    let is_told = |sentence: &&str| sentence.contains("made no night of yours on this machine");
+    assert!(!sentences.is_empty() && sentences.iter().all(|sentence| is_told(&sentence)), "{sentences:?}");
 }
 
 #[test]
@@ -320,6 +344,49 @@ fn shards_of_one_night_merge_into_one_and_merging_again_changes_nothing() {
     let before = lines(folder.path()).len();
     assert!(told(&merge()).contains("0 lines"));
     assert_eq!(lines(folder.path()).len(), before);
+}
+
+#[test]
+fn a_night_of_which_one_shard_arrived_is_unknown_and_says_which_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let suite = format!("{PLAIN}[[case]]\nname = \"a\"\n{SMALL}");
+    let shard = ["1/2", "2/2"].into_iter().find(|shard| {
+        let made = night(folder.path(), &suite, &["--shard", shard, "--night", "n", "--store", shard]);
+        assert_eq!(made.status.code(), Some(0), "{}", told(&made));
+        let alone = format!("This is shard {} of 2 alone.", &shard[..1]);
+        let page = fs::read_to_string(folder.path().join(shard).join("index.html")).expect("a page");
+        assert!(told(&made).contains(&alone) && page.contains(&alone), "{}", told(&made));
+        told(&made).contains("1 case valid")
+    });
+    let shard = shard.expect("one of them has the case");
+    let harness = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).output().expect("starts")
+    };
+    for _ in 0..2 {
+        let merged = harness(&["merge", "all", shard]);
+        assert_eq!(merged.status.code(), Some(2), "{}", told(&merged));
+    }
+    let page = harness(&["report", "all"]);
+    let (here, other) = (&shard[..1], if shard == "1/2" { 2 } else { 1 });
+    let said = format!("Here is shard {here} of 2; of shard {other} no end is on record.");
+    assert!(told(&page).contains(&said) && told(&page).contains("UNKNOWN"), "{}", told(&page));
+}
+
+#[test]
+fn one_damaged_line_of_an_index_is_told_and_takes_no_night() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let suite = format!("{PLAIN}[[case]]\nname = \"a\"\n{SMALL}");
+    let first = night(folder.path(), &suite, &["--night", "one"]);
+    assert_eq!(first.status.code(), Some(0), "{}", told(&first));
+    let index = folder.path().join("nights/nights.jsonl");
+    let whole = fs::read_to_string(&index).expect("an index");
+    let damaged = whole.replacen('\n', "\n\u{0}half a li\n", 1);
+    fs::write(&index, damaged).expect("written");
+    let second = night(folder.path(), &suite, &["--night", "two"]);
+    assert_eq!(second.status.code(), Some(0), "{}", told(&second));
+    assert!(told(&second).contains("line 2 is none of an index"), "{}", told(&second));
+    assert_eq!(of_kind(folder.path(), "judged").len(), 2);
 }
 
 #[test]

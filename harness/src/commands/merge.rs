@@ -10,6 +10,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use nights::fold;
+use nights::index::{Line, Merged};
 use runs::numbers::plural;
 
 use super::screen::{print, style};
@@ -45,6 +46,16 @@ pub fn merge(args: &MergeArgs) -> Result<Exit, Failure> {
                 into.append(line)?;
                 taken += 1;
             }
+        }
+    }
+    // From now on all shards of these nights are to be here, also where but one was merged.
+    let of_shards = |line: &Line| matches!(line, Line::Night(begun) if begun.shard.is_some());
+    let nights: BTreeSet<String> =
+        into.lines.iter().filter(|line| of_shards(line)).map(|line| line.night().to_owned()).collect();
+    for night in nights {
+        let merged = Line::Merged(Merged { night });
+        if !into.lines.contains(&merged) {
+            into.append(merged)?;
         }
     }
     let nights = fold::nights(&into.lines);

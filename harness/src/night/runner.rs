@@ -476,6 +476,7 @@ impl Runner {
         }
         if let Some(tonight) = nights.last_mut() {
             tonight.judged = Some(judged);
+            tonight.tell_shards();
         }
         let store = self.store.borrow();
         if let Err(error) = store.keep(&nights, self.orders.suite.settings.keep) {

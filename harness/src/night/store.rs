@@ -23,6 +23,7 @@ use nights::pile::Pile;
 use nights::suite::Keep;
 
 use crate::exit::Failure;
+use crate::progress::Progress;
 
 /// A store that this process holds.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ pub fn index_of(store: &Path) -> PathBuf {
 ///
 /// # Errors
 ///
-/// A usage failure when the index is damaged.
+/// A usage failure when the index can't be read. A damaged line of it is told, and left out.
 pub fn lines(store: &Path) -> Result<Vec<Line>, Failure> {
     read(store).map(|read| read.lines)
 }
@@ -57,9 +58,14 @@ fn read(store: &Path) -> Result<index::Read, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(index::Read::default()),
         Err(error) => return Err(Failure::usage(format!("{}: {error}", path.display()))),
     };
-    index::read(&bytes).map_err(|why| {
-        Failure::usage(format!("{}: {why}. Mend the line or remove it; the others are kept", path.display()))
-    })
+    let read = index::read(&bytes).map_err(|why| {
+        Failure::usage(format!("{}: {why}. Name a store of nights, or mend the file", path.display()))
+    })?;
+    let progress = Progress::on_stderr();
+    for why in &read.damaged {
+        progress.say(&format!("{}: {why}. It is left out: mend it or remove it", path.display()));
+    }
+    Ok(read)
 }
 
 impl Store {

@@ -10,7 +10,7 @@ use runs::numbers::{count, plural};
 use serde::{Deserialize, Serialize};
 
 use crate::findings::{self, Finding, Found, Seen, State};
-use crate::index::{Alarm, Attempt, Begun, Judged, LeftOut, Line, Purpose, Worlds};
+use crate::index::{Alarm, Attempt, Begun, Judged, LeftOut, Line, Merged, Purpose, Worlds};
 use crate::pile::Pile;
 use crate::suite::Known;
 use crate::threshold::{Judgement, Outcome};
@@ -40,6 +40,8 @@ pub struct Night {
     pub judged: Option<Judged>,
     /// The shards that began it, and those that came to their end.
     pub shards: (BTreeSet<u32>, BTreeSet<u32>),
+    /// Whether its shards were put together, so that all of them are to be here.
+    pub is_merged: bool,
 }
 
 /// A case in one night.
@@ -69,9 +71,7 @@ pub fn nights<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<Night> {
                 nights.push(Night::new(begun.clone()));
                 nights.len() - 1
             });
-            // Shards of one night begin it together.
-            nights[at].begun.cases.extend(begun.cases.clone());
-            nights[at].shards.0.extend(begun.shard.map(|(shard, _)| shard));
+            nights[at].begin(begun);
             continue;
         }
         let Some(night) = place.get(line.night()).and_then(|at| nights.get_mut(*at)) else { continue };
@@ -85,10 +85,11 @@ pub fn nights<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Vec<Night> {
             Line::Worlds(worlds) => night.worlds.push(worlds.clone()),
             Line::Alarm(alarm) => night.alarms.push(alarm.clone()),
             Line::Judged(judged) => night.judge(judged),
+            Line::Merged(Merged { night: _ }) => night.is_merged = true,
         }
     }
     for night in &mut nights {
-        night.without_missing_shards();
+        night.tell_shards();
     }
     nights.sort_by(|a, b| (a.begun.started_utc, &a.begun.night).cmp(&(b.begun.started_utc, &b.begun.night)));
     nights
@@ -106,28 +107,59 @@ impl Night {
             alarms: Vec::new(),
             judged: None,
             shards: (BTreeSet::new(), BTreeSet::new()),
+            is_merged: false,
         }
+    }
+
+    /// Shards of one night begin it together.
+    fn begin(&mut self, begun: &Begun) {
+        self.begun.cases.extend(begun.cases.clone());
+        let Some((shard, of)) = begun.shard else { return };
+        self.shards.0.insert(shard);
+        // Where they do not agree on how many there are, none of the most may be missing.
+        if let Some((_, most)) = &mut self.begun.shard {
+            *most = of.max(*most);
+        }
+    }
+
+    /// Whether shards of several machines are to be here: some were put together.
+    fn is_of_several(&self) -> bool {
+        self.is_merged || self.shards.0.len() > 1
     }
 
     /// Shards of a night of several machines that have no end on record. A store of one shard alone says
     /// nothing of the others.
     pub fn missing_shards(&self) -> Vec<u32> {
         match self.begun.shard {
-            Some((_, of)) if self.shards.0.len() > 1 => {
+            Some((_, of)) if self.is_of_several() => {
                 (1..=of.min(MOST_SHARDS)).filter(|shard| !self.shards.1.contains(shard)).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    /// What is not there can't be valid.
-    fn without_missing_shards(&mut self) {
-        let missing: Vec<String> = self.missing_shards().iter().map(u32::to_string).collect();
-        let Some(judged) = self.judged.as_mut().filter(|_| !missing.is_empty()) else { return };
-        if judged.pile < Pile::Unknown {
-            (judged.pile, judged.status) = (Pile::Unknown, Pile::Unknown.status());
+    /// Which of its shards are here: `shard 1 of 2`, `shards 1 and 3 of 4`; none where it has but one.
+    pub fn shards_here(&self) -> Option<String> {
+        let (shard, of) = self.begun.shard.filter(|(_, of)| *of > 1)?;
+        let here: Vec<u32> =
+            if self.is_of_several() { self.shards.1.iter().copied().collect() } else { vec![shard] };
+        Some(format!("{} of {of}", numbered(&here)))
+    }
+
+    /// Says which of its shards are here. What is not there can't be valid.
+    pub fn tell_shards(&mut self) {
+        let Some(here) = self.shards_here() else { return };
+        let (missing, of_several) = (self.missing_shards(), self.is_of_several());
+        let Some(judged) = &mut self.judged else { return };
+        if !of_several {
+            judged.sentence.push_str(&format!(" This is {here} alone."));
+        } else if !missing.is_empty() {
+            if judged.pile < Pile::Unknown {
+                (judged.pile, judged.status) = (Pile::Unknown, Pile::Unknown.status());
+            }
+            let missing = numbered(&missing);
+            judged.sentence.push_str(&format!(" Here is {here}; of {missing} no end is on record."));
         }
-        judged.sentence.push_str(&format!(" Of shard {} no end is on record.", missing.join(", ")));
     }
 
     /// Takes in how it was judged, or how one more of its shards was.
@@ -239,6 +271,20 @@ impl Night {
                 operations.saturating_add(attempt.operations),
             )
         })
+    }
+}
+
+/// Shards by their numbers, the first of many.
+fn numbered(shards: &[u32]) -> String {
+    const MOST: usize = 20;
+    let mut named: Vec<String> = shards.iter().take(MOST).map(u32::to_string).collect();
+    if shards.len() > MOST {
+        named.push(format!("{} more", count(len(shards.len() - MOST))));
+    }
+    match named.as_slice() {
+        [] => "no shard".to_owned(),
+        [one] => format!("shard {one}"),
+        [first @ .., last] => format!("shards {} and {last}", first.join(", ")),
     }
 }
 
@@ -496,11 +542,18 @@ mod tests {
         };
         let mut lines = vec![Line::Night(shard(1)), Line::Judged(judged(1))];
         let pile = |lines: &[Line]| nights(lines)[0].judged.as_ref().expect("judged").pile;
+        let said = |lines: &[Line]| nights(lines)[0].judged.as_ref().expect("judged").sentence.clone();
         assert_eq!(pile(&lines), Pile::Valid, "a shard's own store");
+        assert_eq!(said(&lines), "1 case valid. This is shard 1 of 3 alone.");
+        let merged = Line::Merged(Merged { night: "n".to_owned() });
+        let one = [&lines[..], std::slice::from_ref(&merged)].concat();
+        assert_eq!(pile(&one), Pile::Unknown, "one shard arrived where all were to be");
+        assert_eq!(said(&one), "1 case valid. Here is shard 1 of 3; of shards 2 and 3 no end is on record.");
         lines.extend([Line::Night(shard(2)), Line::Judged(judged(2)), Line::Night(shard(3))]);
         assert_eq!(pile(&lines), Pile::Unknown);
-        lines.push(Line::Judged(judged(3)));
+        lines.extend([Line::Judged(judged(3)), merged]);
         assert_eq!(pile(&lines), Pile::Valid);
+        assert!(!said(&lines).contains("shard"), "all are here: {}", said(&lines));
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub enum Line {
     Alarm(Alarm),
     /// A night was judged.
     Judged(Judged),
+    /// A night's shards are put together in this store, so all of them are to be here.
+    Merged(Merged),
 }
 
 impl Line {
@@ -44,7 +46,7 @@ impl Line {
                 paths.push(&line.folder);
                 paths.extend(line.shrunk.as_ref().map(|shrunk| shrunk.folder.as_str()));
             }
-            Self::Night(_) | Self::Worlds(_) | Self::Alarm(_) | Self::Judged(_) => {}
+            Self::Night(_) | Self::Worlds(_) | Self::Alarm(_) | Self::Judged(_) | Self::Merged(_) => {}
         }
         paths
     }
@@ -58,6 +60,7 @@ impl Line {
             Self::Worlds(line) => &line.night,
             Self::Alarm(line) => &line.night,
             Self::Judged(line) => &line.night,
+            Self::Merged(line) => &line.night,
         }
     }
 }
@@ -256,39 +259,57 @@ pub struct Judged {
     pub thresholds: BTreeMap<String, Vec<Judgement>>,
 }
 
+/// A night's shards are put together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Merged {
+    /// The night.
+    pub night: String,
+}
+
 /// Lines as they are read: those that are whole, and how many bytes they take.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
     /// The lines.
     pub lines: Vec<Line>,
+    /// What is wrong with each of the others, which are left out.
+    pub damaged: Vec<String>,
     /// Bytes up to the end of the last whole line: what comes behind is half a line.
     pub whole_bytes: u64,
 }
 
-/// Reads an index. Half a last line is left out, whatever bytes it has.
+/// Reads an index. Half a last line is left out, whatever bytes it has. A line that this build does not
+/// understand, or that names a path which leads out of the store, as one of somebody else's may, is left out and
+/// told by its number, from 1: one bad line must not take all nights.
 ///
 /// # Errors
 ///
-/// The number of a line that this build does not understand, from 1, and why; or that names a path which
-/// leads out of the store: an index may be somebody else's.
+/// What is wrong with the first line, where no line is one of an index.
 pub fn read(bytes: &[u8]) -> Result<Read, String> {
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-    let mut read = Read { lines: Vec::new(), whole_bytes: u64::try_from(whole).unwrap_or(u64::MAX) };
+    let whole_bytes = u64::try_from(whole).unwrap_or(u64::MAX);
+    let mut read = Read { whole_bytes, ..Read::default() };
     for (number, line) in (1_u64..).zip(bytes[..whole].split_inclusive(|byte| *byte == b'\n')) {
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let parsed: Line = serde_json::from_slice(line)
-            .map_err(|error| format!("line {number} is none of an index of nights: {error}"))?;
-        if let Some(path) = parsed.paths().into_iter().find(|path| !leads_below(path)) {
-            return Err(format!(
-                "line {number} names `{}`, which is not below the store",
-                path.escape_debug()
-            ));
+        match understood(line) {
+            Ok(line) => read.lines.push(line),
+            Err(why) => read.damaged.push(format!("line {number} {why}")),
         }
-        read.lines.push(parsed);
     }
-    Ok(read)
+    match read.damaged.first() {
+        Some(why) if read.lines.is_empty() => Err(why.clone()),
+        _ => Ok(read),
+    }
+}
+
+fn understood(line: &[u8]) -> Result<Line, String> {
+    let parsed: Line =
+        serde_json::from_slice(line).map_err(|error| format!("is none of an index of nights: {error}"))?;
+    match parsed.paths().into_iter().find(|path| !leads_below(path)) {
+        Some(path) => Err(format!("names `{}`, which is not below the store", path.escape_debug())),
+        None => Ok(parsed),
+    }
 }
 
 /// Whether a path from an index stays below the store.
@@ -334,10 +355,17 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_line_is_named() {
-        let text =
-            format!("{}nonsense\n{}", write(&worlds(0)).expect("one"), write(&worlds(1)).expect("two"));
-        assert!(read(text.as_bytes()).expect_err("damaged").starts_with("line 2"));
+    fn a_damaged_line_is_left_out_and_named_and_a_file_of_such_lines_is_no_index() {
+        let text = format!(
+            "{}nonsense\n{{\"line\":\"of-tomorrow\"}}\n{}",
+            write(&worlds(0)).expect("one"),
+            write(&worlds(1)).expect("two")
+        );
+        let read_back = read(text.as_bytes()).expect("an index");
+        assert_eq!(read_back.lines, [worlds(0), worlds(1)]);
+        let numbers: Vec<&str> = read_back.damaged.iter().map(|why| &why[..6]).collect();
+        assert_eq!(numbers, ["line 2", "line 3"]);
+        assert!(read(b"nonsense\nnonsense\n").expect_err("no index").starts_with("line 1"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use nights::findings::{Found, Replays, Shrunk};
 use nights::fingerprint::Shape;
-use nights::index::{Alarm, Attempt, Begun, Comparison, Judged, LeftOut, Line, Purpose, Worlds};
+use nights::index::{Alarm, Attempt, Begun, Comparison, Judged, LeftOut, Line, Merged, Purpose, Worlds};
 use nights::machine::Machine;
 use nights::measures::Sample;
 use nights::pile::Pile;
@@ -20,8 +20,9 @@ fn text(word: &str) -> String {
 }
 
 /// A line of each kind, with all that it may have.
-fn lines() -> [Line; 6] {
-    [night(), attempt(), finding(), worlds(), alarm(), judged()]
+fn lines() -> [Line; 7] {
+    let merged = Line::Merged(Merged { night: text("n") });
+    [night(), attempt(), finding(), worlds(), alarm(), judged(), merged]
 }
 
 fn night() -> Line {

@@ -121,8 +121,8 @@ fn facts(m: &mut Markup, told: &Told<'_>) {
     if let Some(profile) = &begun.profile {
         fact("profile", profile);
     }
-    if let Some((shard, of)) = begun.shard {
-        fact("shard", &format!("{shard} of {of}"));
+    if let Some(here) = told.night.shards_here() {
+        fact("here", &here);
     }
 }
 
