@@ -92,6 +92,55 @@ fn runs_are_listed_and_their_pages_and_files_are_read_and_nothing_else_is() {
 }
 
 #[test]
+fn connections_that_ask_nothing_keep_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join("runs")).expect("a store");
+    let served = Served::start(folder.path());
+    let silent: Vec<TcpStream> = (0..300)
+        .map(|nth: u32| {
+            let mut stream = TcpStream::connect(("127.0.0.1", served.port)).expect("it listens");
+            if nth.is_multiple_of(2) {
+                stream.write_all(b"GET / HTTP/1.1\r\nHost: ").expect("half a head");
+            }
+            stream
+        })
+        .collect();
+    assert!(served.get("/").starts_with("HTTP/1.1 200"));
+    // Each of them ends by itself: nobody waits for its head for ever.
+    for mut stream in silent {
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("a bound");
+        let mut rest = Vec::new();
+        match stream.read_to_end(&mut rest) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_file_is_sent_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join("runs/a/b")).expect("a store");
+    std::fs::write(folder.path().join("runs/a/b/history.jsonl"), "0123456789").expect("written");
+    let served = Served::start(folder.path());
+    let ask = |range: &str| {
+        served.ask("GET", "/a/b/history.jsonl", &format!("127.0.0.1:{}\r\n{range}", served.port))
+    };
+    let part = ask("Range: bytes=2-4");
+    assert!(part.starts_with("HTTP/1.1 206") && part.ends_with("\r\n\r\n234"), "{part}");
+    assert!(part.contains("content-range: bytes 2-4/10\r\n") && part.contains("content-length: 3"), "{part}");
+    let end = ask("Range: bytes=-3");
+    assert!(end.starts_with("HTTP/1.1 206") && end.ends_with("\r\n\r\n789"), "{end}");
+    let beyond = ask("Range: bytes=10-");
+    assert!(beyond.starts_with("HTTP/1.1 416") && beyond.contains("content-range: bytes */10"), "{beyond}");
+    for range in ["Range: bytes=1-2,4-5", "Range: bytes=0-1\r\nIf-Range: \"x\"", "X: y"] {
+        let whole = ask(range);
+        assert!(whole.starts_with("HTTP/1.1 200") && whole.ends_with("\r\n\r\n0123456789"), "{whole}");
+        assert!(whole.contains("accept-ranges: bytes"), "{whole}");
+    }
+}
+
+#[test]
 fn what_can_not_be_served_is_said_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     assert_eq!(harness(folder.path(), &["serve", "--store", "nowhere"]), 254);

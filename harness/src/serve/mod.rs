@@ -7,18 +7,24 @@
 //!
 //! - `place`: from the path of a request to a file of the store, and never to one outside of it.
 //! - `listing`: what is in the store.
+//! - `range`: which part of a file is asked for.
+//! - `places`: who keeps a connection, and who must make room.
 
 mod listing;
 mod place;
+mod places;
+mod range;
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use harness_systems::bounded;
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Full, combinators::BoxBody};
 use hyper::body::Incoming;
@@ -26,20 +32,22 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 
 use place::Place;
+use places::Places;
+use range::Asked;
 
 /// The port of addresses that name none.
 const USUAL_PORT: u16 = 80;
-/// Connections at a time; further ones wait.
+/// Connections at a time; for a further one the stalest of them ends.
 const MAX_CONNECTIONS: usize = 64;
-/// How long the head of a request may take.
-const HEAD_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a connection may live: whoever reads nothing keeps a place from others.
-const LIFETIME: Duration = Duration::from_secs(600);
+/// How long the head of a request may take, from the beginning of its connection.
+const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+/// How long nothing may move on a connection: whoever reads nothing is not answered for ever.
+const IDLE_PATIENCE: Duration = Duration::from_secs(60);
 /// The pause after no connection could be taken: descriptors may have run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Bytes of a file that are read at a time.
@@ -77,38 +85,42 @@ type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 /// Answers whoever connects.
 pub async fn serve(listener: TcpListener, site: Site) -> Infallible {
-    let (site, free) = (Arc::new(site), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+    let (site, places) = (Arc::new(site), Places::new(MAX_CONNECTIONS));
     loop {
-        let held = Arc::clone(&free).acquire_owned().await;
         match listener.accept().await {
             Ok((stream, _)) => {
-                let site = Arc::clone(&site);
-                tokio::spawn(async move {
-                    converse(stream, site).await;
-                    drop(held);
-                });
+                tokio::spawn(converse(stream, places.take(), Arc::clone(&site)));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
+                places.end_one();
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
     }
 }
 
-async fn converse(stream: TcpStream, site: Arc<Site>) {
+/// Answers one request: a browser on this machine opens another connection at no cost.
+async fn converse(stream: TcpStream, place: places::Place, site: Arc<Site>) {
+    let asked = Arc::<Notify>::default();
     let service = service_fn(|request: Request<Incoming>| {
         let site = Arc::clone(&site);
+        asked.notify_one();
         async move { Ok::<_, Infallible>(answer(&request, site).await) }
     });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
-        .serve_connection(TokioIo::new(stream), service);
-    match tokio::time::timeout(LIFETIME, connection).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "a connection ended"),
-        Err(_) => tracing::debug!("a connection was old, and is ended"),
+    let stream = TokioIo::new(place.noted(stream));
+    let connection = http1::Builder::new().keep_alive(false).serve_connection(stream, service);
+    let never_asks = async {
+        if tokio::time::timeout(HEAD_PATIENCE, asked.notified()).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = connection => if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended");
+        },
+        () = never_asks => tracing::debug!("a connection asked for nothing, and is ended"),
+        () = place.is_over(IDLE_PATIENCE) => tracing::debug!("a connection stood still, and is ended"),
     }
 }
 
@@ -122,8 +134,9 @@ async fn answer(request: &Request<Incoming>, site: Arc<Site>) -> Answer {
         answer
     } else {
         let path = request.uri().path().to_owned();
+        let range = part_asked_for(request);
         // Files are read on threads that may wait.
-        let found = tokio::task::spawn_blocking(move || find(&site, &path)).await;
+        let found = tokio::task::spawn_blocking(move || find(&site, &path, range.as_deref())).await;
         found.unwrap_or_else(|_| text(StatusCode::INTERNAL_SERVER_ERROR, "this could not be read\n"))
     };
     for (name, value) in HEADERS {
@@ -140,7 +153,17 @@ fn is_ours(host: Option<&str>, port: u16) -> bool {
     })
 }
 
-fn find(site: &Site, path: &str) -> Answer {
+/// The part of a file that a request asks for. What is there may be another file than that of which somebody has
+/// a part, so who asks only if it is the same gets the whole.
+fn part_asked_for(request: &Request<Incoming>) -> Option<String> {
+    let range = request
+        .headers()
+        .get(header::RANGE)
+        .filter(|_| *request.method() == Method::GET && !request.headers().contains_key(header::IF_RANGE));
+    range.and_then(|range| range.to_str().ok()).map(str::to_owned)
+}
+
+fn find(site: &Site, path: &str, range: Option<&str>) -> Answer {
     match place::of(&site.store, path) {
         Place::Nothing => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
         Place::Moved(to) => {
@@ -154,7 +177,7 @@ fn find(site: &Site, path: &str) -> Answer {
             page(reports::store::page(&listing::runs(&site.store, &site.name)), "text/html; charset=utf-8")
         }
         Place::Folder(folder) => page(listing::files(&folder), "text/html; charset=utf-8"),
-        Place::File(file) => send(&file),
+        Place::File(file) => send(&file, range),
     }
 }
 
@@ -170,22 +193,48 @@ fn page(content: String, kind: &'static str) -> Answer {
     answer
 }
 
-/// A file, read while it is sent. As much is sent as it had when it was asked for: it may grow meanwhile.
-fn send(path: &Path) -> Answer {
-    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
+/// A file, or a part of it, read while it is sent. As much is sent as it had when it was asked for: it may grow
+/// meanwhile.
+fn send(path: &Path, range: Option<&str>) -> Answer {
+    let opened = bounded::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let Ok((length, file)) = opened else {
         return text(StatusCode::NOT_FOUND, "this could not be read\n");
     };
+    let (status, part) = match range.map_or(Asked::Whole, |range| range::of(range, length)) {
+        Asked::Whole => (StatusCode::OK, 0..length),
+        Asked::Part(part) => (StatusCode::PARTIAL_CONTENT, part),
+        Asked::Beyond => {
+            let mut answer = text(StatusCode::RANGE_NOT_SATISFIABLE, "the file is not that long\n");
+            set(&mut answer, header::CONTENT_RANGE, &format!("bytes */{length}"));
+            return answer;
+        }
+    };
     let (sender, body) = Channel::new(WAITING_PARTS);
-    tokio::spawn(send_parts(file, length, sender));
     let mut answer = Response::new(body.boxed());
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(place::kind(path)));
-    answer.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    *answer.status_mut() = status;
+    set(&mut answer, header::CONTENT_TYPE, place::kind(path));
+    set(&mut answer, header::ACCEPT_RANGES, "bytes");
+    set(&mut answer, header::CONTENT_LENGTH, &(part.end - part.start).to_string());
+    if status == StatusCode::PARTIAL_CONTENT {
+        let Range { start, end } = part;
+        set(&mut answer, header::CONTENT_RANGE, &format!("bytes {start}-{}/{length}", end - 1));
+    }
+    tokio::spawn(send_parts(file, part, sender));
     answer
 }
 
-async fn send_parts(file: File, length: u64, mut sender: Sender<Bytes>) {
-    let mut file = file.take(length);
+fn set(answer: &mut Answer, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        answer.headers_mut().insert(name, value);
+    }
+}
+
+async fn send_parts(mut file: File, part: Range<u64>, mut sender: Sender<Bytes>) {
+    // Where it can't be found the connection ends, and the browser knows.
+    if file.seek(SeekFrom::Start(part.start)).is_err() {
+        return;
+    }
+    let mut file = file.take(part.end - part.start);
     loop {
         let read = tokio::task::spawn_blocking(move || {
             let mut part = vec![0; PART_BYTES];
