@@ -262,6 +262,11 @@ fn holm(rows: &mut [Row]) {
     }
 }
 
+/// Whether a flag says where members run, or what they are.
+fn says_where(flag: &str) -> bool {
+    ["--cluster", "--image", "--system"].contains(&flag.split('=').next().unwrap_or_default())
+}
+
 /// What a side means: a file that can be run, flags, a system, or else an image.
 fn side(text: &str, args: &CompareArgs) -> Result<Side, Failure> {
     let path = Path::new(text);
@@ -274,10 +279,15 @@ fn side(text: &str, args: &CompareArgs) -> Result<Side, Failure> {
         (own, text.split_ascii_whitespace().map(str::to_owned).collect())
     } else if catalogue::choose(text, Meant::of(5)).is_some() {
         (own, vec!["--system".to_owned(), text.to_owned()])
-    } else if text.contains('/') && !text.contains(':') {
+    } else if !text.contains(':') {
         return Err(Failure::usage(format!(
-            "{text}: there is no such file; a side is an executable of the harness, an image with its tag, a \
-             system, or flags in quotes"
+            "{text}: there is no such file and no such system; a side is an executable of the harness, an \
+             image with its tag (NAME:TAG), a system, or flags in quotes"
+        )));
+    } else if let Some(flag) = args.flags.iter().find(|flag| says_where(flag)) {
+        return Err(Failure::usage(format!(
+            "{text} is taken for an image, whose members run in containers: leave out {flag}, or name an \
+             executable that is there"
         )));
     } else {
         (own, ["--cluster", "docker", "--image", text].map(str::to_owned).to_vec())

@@ -211,13 +211,11 @@ fn within(
 
 fn known(table: KnownTable) -> Result<Known, String> {
     let KnownTable { finding, link, until } = table;
-    let is_day = |text: &String| {
-        text.len() == 10
-            && text.bytes().enumerate().all(|(at, byte)| match at {
-                4 | 7 => byte == b'-',
-                _ => byte.is_ascii_digit(),
-            })
-    };
+    // The form as well: a day is compared as a text.
+    let is_day = |text: &String| text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok();
+    if !["https://", "http://"].iter().any(|scheme| link.starts_with(scheme)) {
+        return Err(format!("[[known]] {finding}: link = \"{link}\" leads nowhere: write \"https://...\""));
+    }
     if let Some(wrong) = until.as_ref().filter(|text| !is_day(text)) {
         return Err(format!("[[known]] {finding}: until = \"{wrong}\" is no day: write \"2026-12-31\""));
     }
@@ -379,7 +377,18 @@ mod tests {
             ("[[case]]\nname = \"a\"\n\"store=/x\" = true", "is no flag"),
             ("[[case]]\nname = \"a\"\nnodes = { x = 1 }", "text, number, true, false or list"),
             ("[[case]]\nname = \"a\"\nthresholds = { outage = \"max\" }", "outage"),
-            ("[[known]]\nfinding = \"a\"\nlink = \"b\"\nuntil = \"soon\"\n[[case]]\nname = \"a\"", "no day"),
+            (
+                "[[known]]\nfinding = \"a\"\nlink = \"https://b\"\nuntil = \"soon\"\n[[case]]\nname = \"a\"",
+                "no day",
+            ),
+            (
+                "[[known]]\nfinding = \"a\"\nlink = \"https://b\"\nuntil = \"2027-13-31\"\n[[case]]\nname = \"a\"",
+                "no day",
+            ),
+            (
+                "[[known]]\nfinding = \"a\"\nlink = \"javascript:alert(1)\"\n[[case]]\nname = \"a\"",
+                "leads nowhere",
+            ),
         ] {
             let why = read(text, None).expect_err(text);
             assert!(why.contains(advice), "{text}: {why}");
