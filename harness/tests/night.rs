@@ -286,7 +286,7 @@ fn a_build_that_a_store_brings_along_is_not_run() {
     assert_eq!(output.status.code(), Some(0), "{}", told(&output));
     let sentences: Vec<&str> = alarms.iter().filter_map(|alarm| alarm["sentence"].as_str()).collect();
     let is_told = |sentence: &&str| sentence.contains("made no night of yours on this machine");
-    assert!(!sentences.is_empty() && sentences.iter().all(|sentence| is_told(&sentence)), "{sentences:?}");
+    assert!(!sentences.is_empty() && sentences.iter().all(is_told), "{sentences:?}");
 }
 
 #[test]

@@ -55,7 +55,9 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
 fn nights(path: &Path) -> Result<Exit, Failure> {
     let told = Told::of(path, fold::nights(&store::lines(path)?), &[]);
     if let Err(error) = told.write(path) {
-        Progress::on_stderr().say(&format!("the page was not drawn again: {error:#}"));
+        let progress = Progress::on_stderr();
+        progress.say(&format!("the page was not drawn again: {error:#}"));
+        progress.clear();
     }
     print(&told.screen(path, style()))?;
     Ok(Exit::Done)

@@ -9,7 +9,7 @@
 //! cache has a file for each, named after all of its SHA-256.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -42,13 +42,15 @@ pub fn place(store: &Path, name: &str) -> Option<PathBuf> {
 ///
 /// Why it is not run.
 pub fn earlier(store: &Path, name: &str) -> Result<PathBuf, String> {
-    let gone = || format!("the build {name} is not kept any more");
+    // The name is what an index says, which may be somebody else's.
+    let shown = name.escape_debug();
+    let gone = || format!("the build {shown} is not kept any more");
     let executable = place(store, name).and_then(|file| std::path::absolute(file).ok()).ok_or_else(gone)?;
     let bytes = fs::read(&executable).map_err(|_| gone())?;
     let sum = sum(&bytes);
     if !name.ends_with(mark(&sum)) || !kept_here().is_some_and(|kept| kept.join(&sum).is_file()) {
         return Err(format!(
-            "the build {name} in this store made no night of yours on this machine, so it is not run"
+            "the build {shown} in this store made no night of yours on this machine, so it is not run"
         ));
     }
     Ok(executable)
@@ -104,7 +106,9 @@ fn copy(bytes: &[u8], to: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let draft = to.with_extension("new");
-    fs::write(&draft, bytes)?;
+    // A link in its place leads elsewhere.
+    let _ = fs::remove_file(&draft);
+    fs::File::create_new(&draft)?.write_all(bytes)?;
     fs::set_permissions(&draft, fs::Permissions::from_mode(0o755))?;
     fs::rename(&draft, to)
 }

@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use harness_systems::bounded;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
 
@@ -18,7 +19,7 @@ use crate::run::interrupt::Interrupt;
 /// How long a run may take to heal and write once it was asked to end.
 const FAREWELL: Duration = Duration::from_secs(90);
 /// Bytes of what a run said that are looked at for why it failed.
-const TAIL_BYTES: usize = 4096;
+const TAIL_BYTES: u64 = 4096;
 
 /// What is started.
 #[derive(Clone, Debug)]
@@ -79,7 +80,7 @@ pub async fn run(order: &Order, interrupt: &Interrupt) -> anyhow::Result<Ended> 
         None => end(&mut child).await?,
     };
     let output = output_of(&order.log);
-    let said = std::fs::read(&output).unwrap_or_default();
+    let said = bounded::read(&output, bounded::COLLECTED).unwrap_or_default();
     let _ = std::fs::remove_file(output);
     Ok(Ended {
         status: status.code(),
@@ -92,7 +93,11 @@ pub async fn run(order: &Order, interrupt: &Interrupt) -> anyhow::Result<Ended> 
 }
 
 fn start(order: &Order) -> anyhow::Result<Child> {
-    let file = |path: &Path| File::create(path).with_context(|| format!("creating {}", path.display()));
+    let file = |path: &Path| {
+        // A link in its place leads elsewhere.
+        let _ = std::fs::remove_file(path);
+        File::create_new(path).with_context(|| format!("creating {}", path.display()))
+    };
     let parent = std::process::id().to_string();
     let mut command = Command::new(&order.executable);
     command.args(["become", "--parent", &parent, "--gently", "--"]).arg(&order.executable);
@@ -124,9 +129,7 @@ async fn end(child: &mut Child) -> anyhow::Result<std::process::ExitStatus> {
 
 /// The last line that says something, without what moves on a terminal.
 fn last_words(log: &Path) -> String {
-    let bytes = std::fs::read(log).unwrap_or_default();
-    let tail = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
-    let text = String::from_utf8_lossy(tail);
+    let text = bounded::tail(log, TAIL_BYTES);
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     // What failed may quote several lines; the first of ours says what it was.
     let ours = lines.iter().rev().find(|line| line.starts_with("harness: "));

@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -21,6 +22,8 @@ use nights::fold::Night;
 use nights::index::{self, Line};
 use nights::pile::Pile;
 use nights::suite::Keep;
+use reports::terminal::printable;
+use rustix::fs::OFlags;
 
 use crate::exit::Failure;
 use crate::progress::Progress;
@@ -63,8 +66,9 @@ fn read(store: &Path) -> Result<index::Read, Failure> {
     })?;
     let progress = Progress::on_stderr();
     for why in &read.damaged {
-        progress.say(&format!("{}: {why}. It is left out: mend it or remove it", path.display()));
+        progress.say(&printable(&format!("{}: {why}. It is left out: mend it or remove it", path.display())));
     }
+    progress.clear();
     Ok(read)
 }
 
@@ -100,6 +104,8 @@ impl Store {
             .create(true)
             .truncate(false)
             .write(true)
+            // The index of somebody else's store may be a link to what is not the store's.
+            .custom_flags(i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default())
             .open(index_of(path))
             .map_err(unusable)?;
         // Half a last line, as a full disk leaves it, makes room for whole ones.
@@ -196,7 +202,10 @@ fn shows(nights: &[Night]) -> BTreeSet<String> {
 
 /// Removes what is below a folder but for what is to stay and the folders above that.
 fn thin(store: &Path, folder: &str, stays: &BTreeSet<String>) -> io::Result<()> {
-    if stays.contains(folder) {
+    // What a link leads to is not the store's.
+    let is_the_stores =
+        |path: &Path| path.ancestors().take_while(|above| *above != store).all(|at| !at.is_symlink());
+    if stays.contains(folder) || !is_the_stores(&store.join(folder)) {
         return Ok(());
     }
     let above = format!("{folder}/");
@@ -276,6 +285,11 @@ mod tests {
             thin(folder.path(), &format!("n/{part}"), &stays).expect("thinned");
         }
         store.keep(&[], Keep::default()).expect("builds");
+        let outside = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(outside.path().join("runs/mine")).expect("a folder");
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("linked")).expect("a link");
+        thin(folder.path(), "linked/runs", &stays).expect("nothing to thin");
+        assert!(outside.path().join("runs/mine").is_dir(), "a link leads to what is not the store's");
         let there = |path: &str| folder.path().join(path).exists();
         assert!(there("n/runs/b-1/y") && there("n/mine") && there("builds/other"));
         assert!(!there("n/runs/a-1") && !there("n/log") && !there("builds/0123456789ab"));

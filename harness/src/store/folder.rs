@@ -151,11 +151,16 @@ impl RunFolder {
         Self::write(path, &text)
     }
 
-    /// Writes a file, whole or not at all.
+    /// Writes a file, whole or not at all. A link in its place, as a stranger's folder may have one, is replaced
+    /// and never followed.
     pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let mut draft = path.as_os_str().to_owned();
         draft.push(".new");
-        let written = fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, path));
+        // What is left of an earlier one, or in the way.
+        let _ = fs::remove_file(&draft);
+        let written = fs::File::create_new(&draft)
+            .and_then(|mut file| io::Write::write_all(&mut file, bytes))
+            .and_then(|()| fs::rename(&draft, path));
         if written.is_err() {
             // Half a file is of no use, and takes room where there is none.
             let _ = fs::remove_file(&draft);
@@ -179,11 +184,15 @@ impl RunFolder {
         })
     }
 
-    /// Removes the members' data, of which the logs and events beside it tell what is worth keeping.
+    /// Removes the members' data, of which the logs and events beside it tell what is worth keeping. Links lead
+    /// to what is not the run's.
     pub fn drop_data(&self) -> io::Result<()> {
+        if self.nodes().is_symlink() {
+            return Ok(());
+        }
         for member in read_dir_if_there(&self.nodes())? {
             let data = member.join("data");
-            if data.is_dir() {
+            if !member.is_symlink() && !data.is_symlink() && data.is_dir() {
                 fs::remove_dir_all(data)?;
             }
         }
@@ -298,6 +307,29 @@ mod tests {
                 _ => panic!("{} was taken", store.display()),
             }
         }
+    }
+
+    #[test]
+    fn links_in_a_folder_lead_to_nothing_that_is_written_or_removed() {
+        let outside = tempfile::tempdir().expect("a folder");
+        fs::create_dir_all(outside.path().join("1/data")).expect("data");
+        let mine = outside.path().join("mine");
+        fs::write(&mine, "mine").expect("a file");
+        let store = tempfile::tempdir().expect("a store");
+        let folder = RunFolder::at(store.path());
+        for name in ["results.json", "results.json.new"] {
+            std::os::unix::fs::symlink(&mine, store.path().join(name)).expect("a link");
+        }
+        RunFolder::write(&folder.results(), b"theirs").expect("written");
+        assert_eq!(fs::read_to_string(&mine).expect("a file"), "mine");
+        assert_eq!(fs::read_to_string(folder.results()).expect("a file"), "theirs");
+        std::os::unix::fs::symlink(outside.path(), folder.nodes()).expect("a link");
+        folder.drop_data().expect("nothing to drop");
+        fs::remove_file(folder.nodes()).expect("removed");
+        fs::create_dir(folder.nodes()).expect("a folder");
+        std::os::unix::fs::symlink(outside.path().join("1"), folder.nodes().join("1")).expect("a link");
+        folder.drop_data().expect("nothing to drop");
+        assert!(outside.path().join("1/data").is_dir());
     }
 
     #[test]

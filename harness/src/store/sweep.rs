@@ -102,7 +102,7 @@ fn lock_files(store: &Path) -> io::Result<Vec<PathBuf>> {
         if name.is_symlink() || !name.is_dir() {
             continue;
         }
-        for run in read_dir_if_there(&name)? {
+        for run in read_dir_if_there(&name)?.into_iter().filter(|run| !run.is_symlink()) {
             let lock = RunFolder::at(run).lock();
             if lock.is_file() {
                 locks.push(lock);
@@ -119,11 +119,9 @@ fn close(folder: &RunFolder) -> io::Result<()> {
         return folder.discard();
     }
     folder.drop_data()?;
-    std::fs::write(
-        folder.path().join("INTERRUPTED"),
-        "The harness of this run was killed before it could finish. What it had written is here; \
-         `harness check` judges it.\n",
-    )?;
+    let note = "The harness of this run was killed before it could finish. What it had written is here; \
+                `harness check` judges it.\n";
+    RunFolder::write(&folder.path().join("INTERRUPTED"), note.as_bytes()).map_err(io::Error::other)?;
     std::fs::remove_file(folder.lock())
 }
 

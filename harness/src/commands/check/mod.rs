@@ -58,7 +58,9 @@ pub(crate) fn write_and_show(judged: &Judged, folder: &RunFolder, format: Format
     match judge::write(folder, judged) {
         Ok(()) => show(judged, folder, format),
         Err(error) => {
-            Progress::on_stderr().say(&format!("not all of this was written into the folder: {error:#}"));
+            let progress = Progress::on_stderr();
+            progress.say(&format!("not all of this was written into the folder: {error:#}"));
+            progress.clear();
             print(judged, None, format)
         }
     }
