@@ -3,8 +3,7 @@
 //! The judgement itself is a pure function of what the folder holds ([`runs::judge`]). Here the files are
 //! read within bounds, and what came out is written.
 
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::BufReader;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
@@ -124,15 +123,7 @@ const LOG_TAIL_BYTES: u64 = 16 * 1024;
 
 /// The end of a member's log; nothing where it has none.
 fn last_lines(folder: &RunFolder, member: u64) -> Vec<String> {
-    let read = || {
-        let mut file = File::open(folder.nodes().join(member.to_string()).join("log"))?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL_BYTES)))?;
-        let mut tail = Vec::new();
-        file.take(LOG_TAIL_BYTES).read_to_end(&mut tail)?;
-        std::io::Result::Ok(String::from_utf8_lossy(&tail).into_owned())
-    };
-    let tail = read().unwrap_or_default();
+    let tail = bounded::tail(&folder.nodes().join(member.to_string()).join("log"), LOG_TAIL_BYTES);
     let lines: Vec<&str> = tail.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LOG_LINES)..].iter().map(|line| (*line).to_owned()).collect()
 }

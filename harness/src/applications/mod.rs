@@ -27,6 +27,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, ensure};
 use harness_core::fault::application::{Harm, Holder};
 use harness_systems::application::{Answered, Runs, monotonic_ns};
+use harness_systems::bounded;
 use harness_systems::external::{
     MEMBERS_VARIABLE, SESSION_VARIABLE, STORE_VARIABLE, accused, holder, listed,
 };
@@ -218,7 +219,7 @@ impl Applications {
     fn fail(&self, application: u64, why: &str, line: &[u8]) {
         let log = self.of(application).map(|process| process.log().to_owned());
         self.failed.note(|| {
-            let words = log.as_ref().and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
+            let words = log.as_ref().map(|log| bounded::tail(log, bounded::LAST_WORDS)).unwrap_or_default();
             accused(why, Some(line), &words, log.as_deref())
         });
     }

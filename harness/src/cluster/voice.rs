@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
-use harness_systems::System;
+use harness_systems::{System, bounded};
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
 
@@ -66,7 +66,7 @@ impl Place {
 
     /// The end of its log, for a message.
     pub(super) fn last_words(&self) -> String {
-        let text = std::fs::read_to_string(self.log_file()).unwrap_or_default();
+        let text = bounded::tail(&self.log_file(), bounded::LAST_WORDS);
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
     }

@@ -5,7 +5,7 @@
 //! and no more of it than the kind of file can honestly hold.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -18,6 +18,8 @@ pub const PLANNED: u64 = 16 << 20;
 /// What is collected while a run goes on or over nights: `results.json`, `observed.json`, `faults.jsonl`,
 /// `nights.jsonl`.
 pub const COLLECTED: u64 = 256 << 20;
+/// The end of a log, for a message.
+pub const LAST_WORDS: u64 = 64 << 10;
 
 /// Opens a regular file, of whatever length.
 ///
@@ -60,6 +62,21 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most { Err(too_long()) } else { Ok(bytes) }
 }
 
+/// The end of a log, of which at most so many bytes are read; nothing where it can't be read. What is no UTF-8 is
+/// replaced.
+#[must_use]
+pub fn tail(path: &Path, most: u64) -> String {
+    let read = || {
+        let mut file = open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+        let mut end = Vec::new();
+        file.take(most).read_to_end(&mut end)?;
+        io::Result::Ok(end)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
 /// The text of a regular file.
 ///
 /// # Errors
@@ -95,6 +112,8 @@ mod tests {
             let why = read(path, 8).expect_err("no file").to_string();
             assert!(why.contains(what), "{}: {why}", path.display());
         }
+        assert_eq!((tail(&file, 3), tail(&file, 80)), ("678".to_owned(), "12345678".to_owned()));
+        assert_eq!(tail(Path::new("/dev/zero"), 3), "");
         std::fs::write(&file, b"\xff").expect("written");
         assert!(text(&file, 8).expect_err("no text").to_string().contains("UTF-8"));
     }

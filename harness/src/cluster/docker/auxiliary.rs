@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail};
 use bollard::models::HealthStatusEnum;
 use futures_util::StreamExt;
-use harness_systems::{Auxiliary, Condition, Dependency};
+use harness_systems::{Auxiliary, Condition, Dependency, bounded};
 use tokio::sync::watch;
 
 use super::belongings::Belongings;
@@ -27,7 +27,7 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(10);
 /// From one look whether a service is healthy to the next.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Bytes of a log that are shown.
-const TAIL_BYTES: usize = 600;
+const TAIL_BYTES: u64 = 600;
 
 /// A service that was started.
 pub(super) struct Started {
@@ -182,7 +182,6 @@ async fn health(engine: &Engine, id: &str) -> anyhow::Result<Option<HealthStatus
 
 /// The end of its log, for a message.
 fn tail(started: &Started) -> String {
-    let log = std::fs::read(&started.log).unwrap_or_default();
-    let end = String::from_utf8_lossy(&log[log.len().saturating_sub(TAIL_BYTES)..]).trim().to_owned();
+    let end = bounded::tail(&started.log, TAIL_BYTES).trim().to_owned();
     if end.is_empty() { String::new() } else { format!("; the end of its log:\n{end}") }
 }

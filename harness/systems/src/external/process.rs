@@ -18,6 +18,7 @@ use tokio::process::{Child, Command};
 
 use super::lines::{self, MAX_LINE_BYTES};
 use crate::alongside::{Hold, Home, Remote};
+use crate::bounded;
 use crate::program::Program;
 use crate::system::Beginning;
 
@@ -238,7 +239,7 @@ impl Process {
 
     /// What is wrong with it, with the line that shows it and the end of its log.
     pub(super) fn accused(&self, why: &str, line: Option<&[u8]>) -> String {
-        accused(why, line, &std::fs::read_to_string(&self.log).unwrap_or_default(), Some(&self.log))
+        accused(why, line, &bounded::tail(&self.log, bounded::LAST_WORDS), Some(&self.log))
     }
 }
 
