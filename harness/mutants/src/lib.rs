@@ -86,6 +86,7 @@ mutants! {
     watch_after_reply
     watch_forgets_past
     watch_not_spent
+    watch_asks_no_list
     multi_in_part
     parent_under_way
     ttl_from_birth

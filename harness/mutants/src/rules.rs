@@ -57,6 +57,7 @@ as_they_say! {
     fn sequence(&self, cversion: i32, children: usize) -> i64;
     fn lives_since(&self, stat: &StatPersisted) -> i64;
     fn measured(&self, new: usize, old: usize) -> usize;
+    fn watches_ask_lists(&self) -> bool;
     fn restore(&self, image: &Image) -> Tree;
     fn history_tells_membership(&self) -> bool;
 }

@@ -378,7 +378,7 @@ impl<P: Protocol> Base<P> {
         }
         self.compare_with_snapshot();
         // Watches first, then whoever asked.
-        self.clients.tell(&self.seen, &mut self.out);
+        self.clients.tell(&self.seen, self.zab.watches_ask_lists(), &mut self.out);
         self.clients.applied(&entry, &applied, &self.tree, &mut self.out);
         self.since_snapshot += 1;
         self.maybe_snapshot();

@@ -125,6 +125,11 @@ pub trait Rules: fmt::Debug + Send + Sync + 'static {
         new
     }
 
+    /// A watch tells of a node only whom its list lets read it (CVE-2024-23944).
+    fn watches_ask_lists(&self) -> bool {
+        true
+    }
+
     /// The tree of a snapshot, with everything that is told by its nodes alone: whose the ephemerals are, and
     /// which paths have limits.
     fn restore(&self, image: &Image) -> Tree {

@@ -7,17 +7,18 @@
 //! the transactions carry: every leader reads the same.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytestring::ByteString;
 use harness_apps::elections::RESOURCE;
-use node_wire::client::{EventType, OpCode};
+use node_wire::client::{Acl, EventType, OpCode};
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
 use super::{Finding, Invariants};
 use crate::outcome::Rule;
-use crate::watcher::{Change, ROOT};
+use crate::watcher::{Change, List, ROOT, Standing, Stands};
 
 /// What makes a node go by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,12 +40,13 @@ struct Node {
     pzxid: Zxid,
     mtime_ms: i64,
     children: u64,
+    list: List,
     /// It ever had a child.
     parent: bool,
 }
 
-/// When a node's data and children changed last, at a place of the sequence and from there on.
-type Standings = Vec<(Zxid, Option<(Zxid, Zxid)>)>;
+/// How a node stands at a place of the sequence and from there on.
+type Standings = Vec<(Zxid, Standing)>;
 
 /// The nodes of watchers through all of the sequence.
 #[derive(Clone, Debug, Default)]
@@ -69,19 +71,25 @@ impl Reference {
 
     fn apply(&mut self, entry: &Entry, txn: &Txn) {
         match txn {
-            Txn::Create { path, ephemeral: true, .. } => {
-                self.create(entry, path, Mortality::Session(entry.header.session));
+            Txn::Create { path, acl, ephemeral: true, .. } => {
+                self.create(entry, path, acl, Mortality::Session(entry.header.session));
             }
-            Txn::Create { path, .. } => self.create(entry, path, Mortality::Stays),
-            Txn::CreateContainer { path, .. } => self.create(entry, path, Mortality::Container),
-            Txn::CreateTtl { path, ttl_ms, .. } => {
-                self.create(entry, path, Mortality::Ttl { ttl_ms: *ttl_ms });
+            Txn::Create { path, acl, .. } => self.create(entry, path, acl, Mortality::Stays),
+            Txn::CreateContainer { path, acl, .. } => self.create(entry, path, acl, Mortality::Container),
+            Txn::CreateTtl { path, acl, ttl_ms, .. } => {
+                self.create(entry, path, acl, Mortality::Ttl { ttl_ms: *ttl_ms });
+            }
+            Txn::SetAcl { path, acl, .. } => {
+                let Some(node) = self.nodes.get_mut(path) else { return };
+                node.list = Arc::new(acl.clone());
+                self.stand(entry.zxid(), path);
             }
             Txn::Delete { path } => self.delete(entry, path),
             Txn::SetData { path, .. } => {
                 let Some(node) = self.nodes.get_mut(path) else { return };
                 (node.mzxid, node.mtime_ms) = (entry.zxid(), entry.header.time_ms);
-                self.note(entry, EventType::NodeDataChanged, path);
+                let list = Arc::clone(&node.list);
+                self.note(entry, EventType::NodeDataChanged, path, list);
             }
             Txn::Multi { txns } => self.multi(entry, txns),
             Txn::CloseSession { .. } => self.close(entry),
@@ -110,7 +118,7 @@ impl Reference {
         }
     }
 
-    fn create(&mut self, entry: &Entry, path: &ByteString, mortality: Mortality) {
+    fn create(&mut self, entry: &Entry, path: &ByteString, acl: &[Acl], mortality: Mortality) {
         let of_watchers =
             **path == *ROOT || path.strip_prefix(ROOT).is_some_and(|rest| rest.starts_with('/'));
         let of_line = **path == *RESOURCE || parent_of(path) == RESOURCE;
@@ -118,7 +126,9 @@ impl Reference {
             return;
         }
         let zxid = entry.zxid();
+        let list = Arc::new(acl.to_vec());
         let node = Node {
+            list: Arc::clone(&list),
             mortality,
             mzxid: zxid,
             pzxid: zxid,
@@ -132,34 +142,38 @@ impl Reference {
             parent.parent = true;
             parent.pzxid = zxid;
         }
-        self.note(entry, EventType::NodeCreated, path);
+        self.note(entry, EventType::NodeCreated, path, list);
     }
 
     fn delete(&mut self, entry: &Entry, path: &ByteString) {
-        if self.nodes.remove(path).is_none() {
-            return;
-        }
+        let Some(Node { list, .. }) = self.nodes.remove(path) else { return };
         if let Some(parent) = self.nodes.get_mut(parent_of(path)) {
             parent.children = parent.children.saturating_sub(1);
             parent.pzxid = entry.zxid();
         }
-        self.note(entry, EventType::NodeDeleted, path);
+        self.note(entry, EventType::NodeDeleted, path, list);
     }
 
     /// What watches see of it, the parent's children behind the node itself.
-    fn note(&mut self, entry: &Entry, kind: EventType, path: &ByteString) {
+    fn note(&mut self, entry: &Entry, kind: EventType, path: &ByteString, list: List) {
         let zxid = entry.zxid();
         self.stand(zxid, path);
-        self.changes.push(Change { zxid, kind, path: path.clone() });
+        self.changes.push(Change { zxid, kind, path: path.clone(), list });
         if kind != EventType::NodeDataChanged {
             let path = ByteString::from(parent_of(path));
             self.stand(zxid, &path);
-            self.changes.push(Change { zxid, kind: EventType::NodeChildrenChanged, path });
+            // Nobody watches the root.
+            let list = self.nodes.get(&path).map_or_else(Default::default, |node| Arc::clone(&node.list));
+            self.changes.push(Change { zxid, kind: EventType::NodeChildrenChanged, path, list });
         }
     }
 
     fn stand(&mut self, zxid: Zxid, path: &ByteString) {
-        let standing = self.nodes.get(path).map(|node| (node.mzxid, node.pzxid));
+        let standing = self.nodes.get(path).map(|node| Stands {
+            mzxid: node.mzxid,
+            pzxid: node.pzxid,
+            list: Arc::clone(&node.list),
+        });
         self.standings.entry(path.clone()).or_default().push((zxid, standing));
     }
 
@@ -206,11 +220,11 @@ impl Invariants {
         changes.get(begin..end).unwrap_or_default()
     }
 
-    /// When a node's data and its children changed last, at a place; nothing if it is not there.
-    pub(crate) fn standing(&self, path: &str, at: Zxid) -> Option<(Zxid, Zxid)> {
+    /// How a node stands at a place; nothing if it is not there.
+    pub(crate) fn standing(&self, path: &str, at: Zxid) -> Standing {
         let standings = self.reference.standings.get(path)?;
         let next = standings.partition_point(|(zxid, _)| *zxid <= at);
-        standings[..next].last()?.1
+        standings[..next].last()?.1.clone()
     }
 
     /// A node that should have gone by itself, on a clock that shows this.
@@ -273,8 +287,9 @@ mod tests {
         }
         let at = |counter| Zxid::new(Epoch(1), counter);
         assert_eq!(judge.standing("/w/d", at(1)), None);
-        assert_eq!(judge.standing("/w/d", at(2)), Some((at(2), at(2))));
-        assert_eq!(judge.standing("/w/d", at(3)), Some((at(2), at(3))));
+        let changed = |place| judge.standing("/w/d", place).map(|stands| (stands.mzxid, stands.pzxid));
+        assert_eq!(changed(at(2)), Some((at(2), at(2))));
+        assert_eq!(changed(at(3)), Some((at(2), at(3))));
         let kinds: Vec<_> = judge.changes_between(at(2), at(3)).iter().map(|change| change.kind).collect();
         assert_eq!(kinds, [EventType::NodeCreated, EventType::NodeChildrenChanged]);
     }

@@ -16,7 +16,7 @@ mod probe;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use node_wire::client::ErrorCode;
+use node_wire::client::{ErrorCode, Id};
 use node_wire::ids::Zxid;
 
 use crate::invariants::Told;
@@ -45,8 +45,10 @@ pub(crate) struct Prober {
     pub(crate) open: VecDeque<Open>,
     /// What it will ask for in a moment, whether what it asked is answered by then or not.
     pub(crate) rest: Vec<Probe>,
-    /// Who it has proven to be on this connection.
+    /// Who it has proven to be on this connection, or is about to.
     pub(crate) who: Vec<Name>,
+    /// How many of these its member has acknowledged.
+    acknowledged: usize,
     /// It has decided who to be there.
     decided: bool,
     /// It tries to get in with a wrong password.
@@ -99,13 +101,21 @@ impl Prober {
         self.rest.clear();
         self.who.clear();
         (self.decided, self.forging, self.shown) = (false, false, Zxid::ZERO);
+        self.acknowledged = 0;
         ending
+    }
+
+    /// Who it certainly is for its member, and who it may be by now: a proof counts from somewhere between its
+    /// request and its answer.
+    pub(crate) fn identities(&self) -> (Vec<Id>, Vec<Id>) {
+        let ids = |names: &[Name]| names.iter().map(|name| name.id()).collect();
+        (ids(&self.who[..self.acknowledged]), ids(&self.who))
     }
 
     /// What it asks for next, all at once.
     pub(crate) fn batch(&mut self, dice: &mut Dice) -> Vec<Probe> {
         if !std::mem::replace(&mut self.decided, true) && dice.chance(PROVES) {
-            return self.identities(dice);
+            return self.proofs(dice);
         }
         if !self.grounded {
             let make = |place: &str| Probe::Make(Kind::Stays, place.to_owned(), Rights::Open);
@@ -152,7 +162,7 @@ impl Prober {
         (1..batch.len()).filter(|place| batch[*place] == Probe::Sync).collect()
     }
 
-    fn identities(&self, dice: &mut Dice) -> Vec<Probe> {
+    fn proofs(&self, dice: &mut Dice) -> Vec<Probe> {
         match dice.index(4) {
             0 => Name::ALL.map(Probe::Auth).into(),
             1 => vec![Probe::Auth(Name::Bob)],
@@ -336,6 +346,11 @@ impl Prober {
         let no_node = Told::Refused(ErrorCode::NoNode.code());
         let is_there = Told::Refused(ErrorCode::NodeExists.code());
         match probe {
+            // Proofs are answered in the order in which they were asked.
+            Probe::Auth(name) => {
+                let known = self.who.iter().position(|known| known == name);
+                self.acknowledged = self.acknowledged.max(known.map_or(0, |place| place + 1));
+            }
             Probe::Make(_, place, _) if place == "." => {
                 self.grounded = matches!(told, Told::Made(..)) || *told == is_there;
             }

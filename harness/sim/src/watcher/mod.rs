@@ -14,7 +14,7 @@ mod watching;
 use std::collections::VecDeque;
 
 pub(crate) use ask::{Ask, LIMITED, LIMITS, ROOT, TWINS, USAGE, below, server_line};
-pub(crate) use watching::{Change, Watching};
+pub(crate) use watching::{Change, List, Reads, Standing, Stands, Watching};
 
 use harness_world::dice::{Chance, Dice};
 

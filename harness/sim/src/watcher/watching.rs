@@ -7,12 +7,18 @@
 //! On a new connection the client leaves its watches again with what its session has seen. What changed since
 //! is told at once, by what the nodes are like then, in place of the watch. Of watches that stay nothing is
 //! told, as in ZooKeeper.
+//!
+//! Of a node that its list hides a client is told nothing, whatever it watches and however it came to watch it
+//! (CVE-2024-23944). Whom a list means is the law's business ([`crate::invariants`]).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use bytestring::ByteString;
-use node_wire::client::{EventType, SetWatches2};
+use node_wire::client::{Acl, EventType, SetWatches2};
 use node_wire::ids::Zxid;
+
+use crate::outcome::Rule;
 
 /// Something that happened to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +26,42 @@ pub(crate) struct Change {
     pub(crate) zxid: Zxid,
     pub(crate) kind: EventType,
     pub(crate) path: ByteString,
+    /// The node's list at that moment; of one that goes, the last that it had.
+    pub(crate) list: List,
+}
+
+/// An access control list.
+pub(crate) type List = Arc<Vec<Acl>>;
+
+/// Whether the law lets a client be told of a node with some list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// It may read the node: it must be told.
+    Yes,
+    /// It may not: it must not be told.
+    No,
+    /// It has said who it is, and nobody knows whether the member had heard of it by then.
+    Perhaps,
 }
 
 /// Something that a client was told of, or should have been.
 pub(crate) type Told = (i32, ByteString);
 
-/// When the data of a node and when its children changed last; nothing of one that is not there.
-pub(crate) type Standing = Option<(Zxid, Zxid)>;
+/// A node as it stands at some place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stands {
+    /// When its data changed last.
+    pub(crate) mzxid: Zxid,
+    /// When its children did.
+    pub(crate) pzxid: Zxid,
+    pub(crate) list: List,
+}
+
+/// How a node stands; nothing of one that is not there.
+pub(crate) type Standing = Option<Stands>;
+
+/// An event that is due, and whether it must come.
+type Due = (Told, Reads);
 
 /// The watches of a client, as it keeps them to leave them again.
 #[derive(Clone, Debug, Default)]
@@ -95,11 +130,17 @@ impl Watching {
 
     /// A reply of this place came, behind these changes. The error says what is wrong with what was told
     /// before it.
-    pub(crate) fn shown(&mut self, zxid: Zxid, changes: &[Change]) -> Result<usize, String> {
+    pub(crate) fn shown(
+        &mut self,
+        zxid: Zxid,
+        changes: &[Change],
+        reads: impl Fn(&[Acl]) -> Reads,
+    ) -> Result<usize, (Rule, String)> {
         let mut due = Vec::new();
         for change in changes {
+            // A watch that is told once is spent, told or not.
             if self.watches(change) {
-                due.push((change.kind.code(), change.path.clone()));
+                due.push(((change.kind.code(), change.path.clone()), reads(&change.list)));
             }
         }
         self.compare(zxid, due)
@@ -111,54 +152,65 @@ impl Watching {
         zxid: Zxid,
         since: Zxid,
         standing: impl Fn(&ByteString) -> Standing,
-    ) -> Result<usize, String> {
-        let mut due = Vec::new();
+        reads: impl Fn(&[Acl]) -> Reads,
+    ) -> Result<usize, (Rule, String)> {
+        let mut due: Vec<Due> = Vec::new();
+        // That a node is gone may be known, and there is no list of it to ask.
+        let mut owe = |kind: EventType, path: &ByteString, stands: Standing| {
+            due.push(((kind.code(), path.clone()), stands.map_or(Reads::Yes, |stands| reads(&stands.list))));
+        };
         self.data.retain(|path| {
-            let kind = match standing(path) {
+            let stands = standing(path);
+            let kind = match &stands {
                 None => EventType::NodeDeleted,
-                Some((mzxid, _)) if mzxid > since => EventType::NodeDataChanged,
+                Some(stands) if stands.mzxid > since => EventType::NodeDataChanged,
                 Some(_) => return true,
             };
-            due.push((kind.code(), path.clone()));
+            owe(kind, path, stands);
             false
         });
         self.exist.retain(|path| {
-            let is_there = standing(path).is_some();
+            let stands = standing(path);
+            let is_there = stands.is_some();
             if is_there {
-                due.push((EventType::NodeCreated.code(), path.clone()));
+                owe(EventType::NodeCreated, path, stands);
             }
             !is_there
         });
         self.children.retain(|path| {
-            let kind = match standing(path) {
+            let stands = standing(path);
+            let kind = match &stands {
                 None => EventType::NodeDeleted,
-                Some((_, pzxid)) if pzxid > since => EventType::NodeChildrenChanged,
+                Some(stands) if stands.pzxid > since => EventType::NodeChildrenChanged,
                 Some(_) => return true,
             };
-            due.push((kind.code(), path.clone()));
+            owe(kind, path, stands);
             false
         });
         self.compare(zxid, due)
     }
 
-    fn compare(&mut self, zxid: Zxid, mut due: Vec<Told>) -> Result<usize, String> {
+    fn compare(&mut self, zxid: Zxid, mut due: Vec<Due>) -> Result<usize, (Rule, String)> {
         let told = std::mem::take(&mut self.told);
         self.seen = Some(zxid);
         for event in &told {
-            match due.iter().position(|due| due == event) {
-                Some(at) => {
-                    due.swap_remove(at);
-                }
-                None => {
-                    return Err(format!(
-                        "was told {} before a reply at {zxid}, which explains no such event",
-                        words(event)
-                    ));
-                }
+            let due_as = |reads: Reads| due.iter().position(|due| due.0 == *event && due.1 == reads);
+            if let Some(at) = due_as(Reads::Yes).or_else(|| due_as(Reads::Perhaps)) {
+                due.swap_remove(at);
+                continue;
             }
+            let event = words(event);
+            return Err(if due_as(Reads::No).is_some() {
+                (Rule::LawfulAnswers, format!("was told {event}, which it may not read, before {zxid}"))
+            } else {
+                let sentence = format!("was told {event} before a reply at {zxid}, which explains no such event");
+                (Rule::Watches, sentence)
+            });
         }
-        match due.first() {
-            Some(event) => Err(format!("was shown {zxid} and not told {} before", words(event))),
+        match due.iter().find(|(_, reads)| *reads == Reads::Yes) {
+            Some((event, _)) => {
+                Err((Rule::Watches, format!("was shown {zxid} and not told {} before", words(event))))
+            }
             None => Ok(told.len()),
         }
     }
@@ -231,7 +283,12 @@ mod tests {
     }
 
     fn change(zxid: u64, kind: EventType, path: &'static str) -> Change {
-        Change { zxid: at(zxid), kind, path: ByteString::from_static(path) }
+        let list = Arc::new(vec![Acl::world_anyone()]);
+        Change { zxid: at(zxid), kind, path: ByteString::from_static(path), list }
+    }
+
+    fn all(_: &[Acl]) -> Reads {
+        Reads::Yes
     }
 
     fn event(kind: EventType, path: &'static str) -> Told {
@@ -247,13 +304,32 @@ mod tests {
 
         let mut on_time = watching.clone();
         on_time.is_told(event(changed, "/w/a"));
-        assert_eq!(on_time.shown(at(2), &changes), Ok(1));
+        assert_eq!(on_time.shown(at(2), &changes, all), Ok(1));
         on_time.is_told(event(changed, "/w/a"));
-        assert!(on_time.shown(at(3), &[change(3, changed, "/w/a")]).is_err(), "twice");
+        assert!(on_time.shown(at(3), &[change(3, changed, "/w/a")], all).is_err(), "twice");
 
-        assert!(watching.clone().shown(at(2), &changes).is_err(), "late or lost");
+        assert!(watching.clone().shown(at(2), &changes, all).is_err(), "late or lost");
         watching.is_told(event(changed, "/w/a"));
-        assert!(watching.shown(at(1), &[]).is_err(), "early");
+        assert!(watching.shown(at(1), &[], all).is_err(), "early");
+    }
+
+    #[test]
+    fn who_may_read_must_be_told_and_who_may_not_must_not() {
+        let created = EventType::NodeCreated;
+        let changes = [change(2, created, "/p0/s0")];
+        let mut silent = Watching::default();
+        silent.recursive(ByteString::from_static("/p0"));
+        let mut told = silent.clone();
+        told.is_told(event(created, "/p0/s0"));
+        let verdicts = |reads: Reads| {
+            let rule = |watching: &Watching| {
+                watching.clone().shown(at(2), &changes, |_| reads).err().map(|(rule, _)| rule)
+            };
+            (rule(&told), rule(&silent))
+        };
+        assert_eq!(verdicts(Reads::Yes), (None, Some(Rule::Watches)));
+        assert_eq!(verdicts(Reads::No), (Some(Rule::LawfulAnswers), None));
+        assert_eq!(verdicts(Reads::Perhaps), (None, None));
     }
 
     #[test]
@@ -261,10 +337,14 @@ mod tests {
         let path = ByteString::from_static("/w/a");
         let mut watching = Watching::default();
         watching.data(path.clone());
-        let standing = |_: &ByteString| Some((at(5), at(1)));
-        assert!(watching.clone().resumed(at(6), at(4), standing).is_err(), "lost");
+        let list = Arc::new(vec![Acl::world_anyone()]);
+        let standing = |_: &ByteString| Some(Stands { mzxid: at(5), pzxid: at(1), list: Arc::clone(&list) });
+        assert!(watching.clone().resumed(at(6), at(4), standing, all).is_err(), "lost");
+        let hidden = |_: &[Acl]| Reads::No;
+        assert_eq!(watching.clone().resumed(at(6), at(4), standing, hidden), Ok(0));
         watching.is_told(event(EventType::NodeDataChanged, "/w/a"));
-        assert_eq!(watching.resumed(at(6), at(4), standing), Ok(1));
+        assert!(watching.clone().resumed(at(6), at(4), standing, hidden).is_err(), "told");
+        assert_eq!(watching.resumed(at(6), at(4), standing, all), Ok(1));
         assert!(watching.is_empty(), "it is spent");
     }
 
@@ -278,6 +358,6 @@ mod tests {
             change(1, EventType::NodeChildrenChanged, "/w/d"),
             change(1, EventType::NodeCreated, "/w/dd"),
         ];
-        assert_eq!(watching.shown(at(1), &changes), Ok(1));
+        assert_eq!(watching.shown(at(1), &changes, all), Ok(1));
     }
 }

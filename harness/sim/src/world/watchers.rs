@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use node_wire::client::{
-    ErrorCode, EventType, GetDataResponse, MultiResponse, MultiResult, ReplyHeader, WatcherEvent,
+    Acl, ErrorCode, EventType, GetDataResponse, MultiResponse, MultiResult, ReplyHeader, WatcherEvent,
 };
 use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
@@ -115,19 +115,21 @@ impl Population {
             return;
         }
         let client = &mut self.clients[index];
+        let (proven, said) = client.prober.identities();
         let watching = &mut client.watcher.watching;
         let judge = &oracle.invariants;
+        let reads = |list: &[Acl]| judge.law_of_events(list, &proven, &said);
         let outcome = match (watching.seen(), resumes) {
-            (Some(seen), false) => watching.shown(zxid, judge.changes_between(seen, zxid)),
+            (Some(seen), false) => watching.shown(zxid, judge.changes_between(seen, zxid), reads),
             (_, true) => {
                 let since = client.session.as_ref().map_or(Zxid::ZERO, |session| session.seen);
-                watching.resumed(zxid, since, |path| judge.standing(path, zxid))
+                watching.resumed(zxid, since, |path| judge.standing(path, zxid), reads)
             }
-            (None, false) => watching.shown(zxid, &[]),
+            (None, false) => watching.shown(zxid, &[], reads),
         };
         match outcome {
             Ok(_) => {}
-            Err(sentence) => oracle.report(clock, Rule::Watches, format!("client {index} {sentence}")),
+            Err((rule, sentence)) => oracle.report(clock, rule, format!("client {index} {sentence}")),
         }
     }
 

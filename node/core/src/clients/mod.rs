@@ -34,14 +34,16 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use node_wire::client::{AuthPacket, ConnectRequest, ErrorCode, Id, OpClass, OpCode, Request, SyncRequest};
+use node_wire::client::{
+    Acl, AuthPacket, ConnectRequest, ErrorCode, Id, OpClass, OpCode, PERM_READ, Request, SyncRequest,
+};
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, Writer};
 use node_wire::password::session_password;
 use node_wire::quorum::{ForwardedRequest, Revalidate};
 use node_wire::txn::{Entry, Txn};
 
-use crate::access::{accept, authenticate, failed_sasl, is_let_in};
+use crate::access::{accept, authenticate, failed_sasl, is_let_in, permits};
 use crate::config::TimeoutBounds;
 use crate::io::{ClientId, Effect, Now, Proof};
 use crate::local::{self, LocalSessions};
@@ -594,9 +596,14 @@ impl Clients {
         self.drain(id, tree, out);
     }
 
-    /// A transaction was applied: whoever watches is told. Before any reply that shows it.
-    pub(crate) fn tell(&mut self, seen: &[Seen], out: &mut Vec<Effect>) {
-        self.watches.tell(seen, out);
+    /// A transaction was applied: whoever watches and may read the node is told (CVE-2024-23944). Before any
+    /// reply that shows it.
+    pub(crate) fn tell(&mut self, seen: &[Seen], asks_lists: bool, out: &mut Vec<Effect>) {
+        let (clients, open) = (&self.clients, self.skip_acl || !asks_lists);
+        let may_read = |client: ClientId, list: &[Acl]| {
+            open || clients.get(&client).is_some_and(|client| permits(list, PERM_READ, &client.who))
+        };
+        self.watches.tell(seen, may_read, out);
     }
 
     /// A transaction was applied, and whoever watches was told: whoever asked for it here is answered.

@@ -217,7 +217,9 @@ impl Local<'_> {
             recursive: all.persistent_recursive_watches,
         };
         self.has_room(earlier.paths())?;
-        self.watches.restore(self.client, earlier, self.tree, out);
+        let (tree, who, open) = (self.tree, self.who, self.skip_acl);
+        let may_read = |node: &Znode| open || permits(&tree.acl_of(node), PERM_READ, who);
+        self.watches.restore(self.client, earlier, tree, may_read, out);
         Ok(None)
     }
 }

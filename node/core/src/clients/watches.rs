@@ -7,6 +7,11 @@
 //! persistent one forgetful there (ZOOKEEPER-4466); here they stand side by side, and a client is told of
 //! each event once.
 //!
+//! A watch may stand where its client may not read: `exists` asks no list, a recursive one reaches nodes that
+//! come later, and lists change. So the node's list is asked when the watch fires (CVE-2024-23944): of a node
+//! that goes the one that it had, of children that come and go the parent's. A watch that is told once is
+//! spent also when nothing is told.
+//!
 //! Events leave with the step that applies the transaction, in the connection's order. So a client sees an
 //! event before any reply that shows the change, its own write's included.
 //!
@@ -17,12 +22,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytestring::ByteString;
-use node_wire::client::{AddWatchMode, EventType};
+use node_wire::client::{Acl, AddWatchMode, EventType};
 use node_wire::ids::Zxid;
 
 use super::reply;
 use crate::io::{ClientId, Effect};
-use crate::tree::{Seen, Tree, looked_up, parent_of};
+use crate::tree::{Seen, Tree, Znode, looked_up, parent_of};
 
 /// Paths that one connection may watch. One that wants more is closed: memory is not the client's to spend.
 pub(super) const MAX_WATCHED: usize = 1 << 20;
@@ -286,13 +291,20 @@ impl Watches {
         }
     }
 
-    /// A transaction was applied: whoever watches is told, in the order in which things were seen.
-    pub(super) fn tell(&mut self, seen: &[Seen], out: &mut Vec<Effect>) {
+    /// A transaction was applied: whoever watches, and may read the node by its list, is told, in the order in
+    /// which things were seen.
+    pub(super) fn tell(
+        &mut self,
+        seen: &[Seen],
+        may_read: impl Fn(ClientId, &[Acl]) -> bool,
+        out: &mut Vec<Effect>,
+    ) {
         if self.by_path.is_empty() {
             return;
         }
-        for Seen { kind, path } in seen {
-            let told = self.told(*kind, path);
+        for Seen { kind, path, list } in seen {
+            let mut told = self.told(*kind, path);
+            told.retain(|client| may_read(*client, list));
             if !told.is_empty() {
                 let frame = reply::event(*kind, path);
                 out.extend(told.into_iter().map(|client| Effect::Reply { client, frame: frame.clone() }));
@@ -351,11 +363,24 @@ impl Watches {
     /// Leaves a client's earlier watches again. What changed since is told at once, in place of the watch: it
     /// would have been spent. Of persistent ones nothing is told, as in ZooKeeper: a client that keeps them
     /// reads again.
-    pub(super) fn restore(&mut self, client: ClientId, earlier: Earlier, tree: &Tree, out: &mut Vec<Effect>) {
+    ///
+    /// A node that is there asks its list, as when the watch fires on a standing connection. Of one that is
+    /// gone there is no list any more, and that it is gone is what everybody may know.
+    pub(super) fn restore(
+        &mut self,
+        client: ClientId,
+        earlier: Earlier,
+        tree: &Tree,
+        may_read: impl Fn(&Znode) -> bool,
+        out: &mut Vec<Effect>,
+    ) {
         let Earlier { seen, data, exist, children, persistent, recursive } = earlier;
         let mut restore = |path: &ByteString, place: Place, changed: Option<EventType>| match changed {
-            Some(kind) => out.push(Effect::Reply { client, frame: reply::event(kind, path) }),
             None => self.once(client, path, place),
+            Some(kind) if tree.node(looked_up(path)).is_none_or(&may_read) => {
+                out.push(Effect::Reply { client, frame: reply::event(kind, path) });
+            }
+            Some(_) => {}
         };
         for path in &data {
             let changed = match tree.node(looked_up(path)) {

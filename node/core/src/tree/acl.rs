@@ -13,7 +13,7 @@ use node_wire::client::Acl;
 use node_wire::snapshot::OPEN_ACL;
 
 /// A list, shared by whoever looks at it.
-pub(crate) type SharedAcl = Arc<Vec<Acl>>;
+pub type SharedAcl = Arc<Vec<Acl>>;
 
 #[derive(Clone, Debug)]
 struct Listed {

@@ -12,7 +12,7 @@ use imbl::OrdSet;
 use node_wire::client::{Acl, ErrorCode, EventType, Stat};
 use node_wire::ephemeral::EphemeralType;
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::snapshot::StatPersisted;
+use node_wire::snapshot::{OPEN_ACL, StatPersisted};
 use node_wire::txn::TxnHeader;
 
 use super::image::size_of;
@@ -36,8 +36,10 @@ impl Tree {
     ) -> Result<(ByteString, Stat), ErrorCode> {
         let NewNode { path, data, acl, owner, parent_cversion } = *new;
         let (parent_path, name) = parent_of(path).ok_or(ErrorCode::BadArguments)?;
+        let mut above = OPEN_ACL;
         // A fuzzy snapshot may hold the child already, beside its parent as it was before.
         let linked = self.change(parent_path, |parent| {
+            above = parent.acl;
             parent.children.insert(ByteString::from(name));
             // -1 is what transactions of the 3.3 line carry: they leave the counting to whoever applies them.
             let cversion =
@@ -69,14 +71,14 @@ impl Tree {
         let data = data.map(|data| Bytes::copy_from_slice(data));
         let length = data.as_ref().map_or(0, Bytes::len);
         let node = Znode { data, acl: self.acls.intern(acl), stat, children: OrdSet::new() };
-        let shown = node.to_stat();
+        let (shown, own) = (node.to_stat(), node.acl);
         self.count_in(&path, &node);
         if let EphemeralType::Normal(session) = EphemeralType::of(node.stat.ephemeral_owner) {
             self.ephemerals.entry(session).or_default().insert(path.clone());
         }
         self.nodes.insert(path.clone(), Arc::new(node));
         self.quota_created(&path, length);
-        see(seen, EventType::NodeCreated, &path);
+        self.see(seen, EventType::NodeCreated, &path, [own, above]);
         Ok((path, shown))
     }
 
@@ -86,18 +88,21 @@ impl Tree {
         path: &ByteString,
         seen: &mut Vec<Seen>,
     ) -> Result<(), ErrorCode> {
+        let mut above = OPEN_ACL;
         if let Some((parent_path, name)) = parent_of(path) {
             // Also for a child that is gone: a fuzzy snapshot may hold the parent as it was before.
             self.change(parent_path, |parent| {
+                above = parent.acl;
                 parent.children.remove(name);
                 parent.stat.pzxid = parent.stat.pzxid.max(header.zxid);
             });
         }
         let node = self.nodes.remove(path).ok_or(ErrorCode::NoNode)?;
         self.count_out(path, &node);
+        // Before its list goes with it.
+        self.see(seen, EventType::NodeDeleted, path, [node.acl, above]);
         self.acls.release(node.acl);
         self.quota_deleted(path, node.data.as_ref().map_or(0, Bytes::len));
-        see(seen, EventType::NodeDeleted, path);
         Ok(())
     }
 
@@ -109,7 +114,8 @@ impl Tree {
         version: i32,
         seen: &mut Vec<Seen>,
     ) -> Result<Stat, ErrorCode> {
-        let before = self.node(path).ok_or(ErrorCode::NoNode)?.data.as_ref().map_or(0, Bytes::len);
+        let node = self.node(path).ok_or(ErrorCode::NoNode)?;
+        let (before, list) = (node.data.as_ref().map_or(0, Bytes::len), self.acl_of(node));
         let data = data.map(|data| Bytes::copy_from_slice(data));
         let after = data.as_ref().map_or(0, Bytes::len);
         self.change(path, |node| {
@@ -119,7 +125,7 @@ impl Tree {
             node.stat.mtime = header.time_ms;
         });
         self.quota_set(path, before, after);
-        seen.push(Seen { kind: EventType::NodeDataChanged, path: path.clone() });
+        seen.push(Seen { kind: EventType::NodeDataChanged, path: path.clone(), list });
         self.exists(path)
     }
 
@@ -170,6 +176,15 @@ impl Tree {
         true
     }
 
+    /// A node came or went, so its parent has other children. The numbers are of its list and of its parent's.
+    fn see(&self, seen: &mut Vec<Seen>, kind: EventType, path: &ByteString, [own, above]: [i64; 2]) {
+        seen.push(Seen { kind, path: path.clone(), list: self.acls.list(own) });
+        if let Some((parent, _)) = parent_of(path) {
+            let (kind, path) = (EventType::NodeChildrenChanged, path.slice_ref(parent));
+            seen.push(Seen { kind, path, list: self.acls.list(above) });
+        }
+    }
+
     /// A node joins the tree. Whose it is, if it is an ephemeral, is for the caller to note.
     pub(super) fn count_in(&mut self, path: &ByteString, node: &Znode) {
         self.digest = self.digest.wrapping_add(digest_of(path, node));
@@ -202,14 +217,6 @@ impl Tree {
                 self.transient.remove(path);
             }
         }
-    }
-}
-
-/// A node came or went, so its parent has other children.
-fn see(seen: &mut Vec<Seen>, kind: EventType, path: &ByteString) {
-    seen.push(Seen { kind, path: path.clone() });
-    if let Some((parent, _)) = parent_of(path) {
-        seen.push(Seen { kind: EventType::NodeChildrenChanged, path: path.slice_ref(parent) });
     }
 }
 

@@ -31,8 +31,7 @@ use node_wire::ids::{SessionId, Zxid};
 use node_wire::membership::Membership;
 use node_wire::snapshot::{Contents, Image, NodeRecord, OPEN_ACL, StatPersisted};
 
-pub use acl::AclCache;
-pub(crate) use acl::SharedAcl;
+pub use acl::{AclCache, SharedAcl};
 pub use apply::Applied;
 pub(crate) use image::is_built_in;
 pub use quota::Quota;
@@ -58,6 +57,8 @@ pub struct Seen {
     pub kind: EventType,
     /// Of which node.
     pub path: ByteString,
+    /// Who may read that node: its list at that moment, and of a node that goes the last one that it had.
+    pub list: SharedAcl,
 }
 
 /// The committed state of one member.

@@ -10,6 +10,7 @@
 //!   client ([`Rule::Lawful`], inside). Whatever it is, the law goes on from what it does.
 //! - An answer must be what the law says for its place: of a write the outcome with every field of its Stat,
 //!   of a read what was there, for those who may see it ([`Rule::LawfulAnswers`], outside).
+//! - An event may tell of a node only whom its list lets read it, and must tell them.
 //! - When all is quiet every member holds these nodes, with these lists.
 //!
 //! A request without an answer is no special case: the sequence says whether it was done. Two refusals are no
@@ -26,7 +27,7 @@ use bytestring::ByteString;
 use node_core::tree::TreeSnapshot;
 use node_wire::client::{
     Acl, Create2Response, CreateResponse, EphemeralsResponse, ErrorCode, ExistsResponse, GetAclResponse,
-    GetDataResponse, Id, MultiOp, MultiResponse, MultiResult, SetAclRequest, SetAclResponse, SetDataResponse,
+    GetDataResponse, Id, MultiOp, MultiResponse, MultiResult, PERM_READ, SetAclRequest, SetAclResponse, SetDataResponse,
     Stat,
 };
 use node_wire::client::{AllChildrenNumberResponse, Children2Response};
@@ -38,6 +39,7 @@ use node_wire::txn::{Entry, Txn};
 use super::{Finding, Invariants, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
+use crate::watcher::Reads;
 use tree::{Case, Tree};
 
 /// What the nodes of probers begin with.
@@ -346,6 +348,18 @@ impl Invariants {
                 names(who)
             ),
         ))
+    }
+
+    /// Whether somebody may be told of what happens to a node with this list. Who may read it is told, by who it
+    /// has `proven` to be; who it has only `said` to be may count already.
+    pub(crate) fn law_of_events(&self, list: &[Acl], proven: &[Id], said: &[Id]) -> Reads {
+        if self.law.now.skips_lists || access::permits(list, PERM_READ, proven) {
+            Reads::Yes
+        } else if access::permits(list, PERM_READ, said) {
+            Reads::Perhaps
+        } else {
+            Reads::No
+        }
     }
 
     /// When all is quiet every member holds the probers' nodes, and with them their lists.
