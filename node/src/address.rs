@@ -17,7 +17,7 @@ pub enum AddressError {
     #[error(transparent)]
     Line(#[from] ServerLineError),
     /// Not `ID=...`.
-    #[error("`{0}` does not begin with ID= where ID is a positive number")]
+    #[error("`{0}` does not begin with ID= where ID is a number, 0 or more")]
     Id(String),
     /// Not a dial line.
     #[error("`{0}` is not QUORUMHOST:PORT,ELECTIONHOST:PORT")]
@@ -71,7 +71,7 @@ mod tests {
     fn flags_name_the_server_first() {
         let dial: ById<DialLine> = "3=127.0.0.1:1,127.0.0.1:2".parse().expect("a dial line");
         assert_eq!((dial.id, dial.line.election.port), (ServerId(3), 2));
-        for text in ["127.0.0.1:1,127.0.0.1:2", "0=a:1,a:2", "-1=a:1,a:2", "x=a:1,a:2"] {
+        for text in ["127.0.0.1:1,127.0.0.1:2", "-1=a:1,a:2", "x=a:1,a:2"] {
             assert!(matches!(text.parse::<ById<DialLine>>(), Err(AddressError::Id(_))), "{text}");
         }
         assert!(matches!("3=a:1".parse::<ById<DialLine>>(), Err(AddressError::Dial(_))));

@@ -63,5 +63,5 @@ pub struct Args {
 }
 
 fn parse_id(text: &str) -> Result<ServerId, String> {
-    server_id(text).ok_or_else(|| "a server's number is a positive integer".to_owned())
+    server_id(text).ok_or_else(|| "a server's number is an integer, 0 or more".to_owned())
 }

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::membership::Membership;
 
+use crate::zoocfg::properties::{self, Line};
+
 /// Keys that the dynamic file takes over.
 const MOVED: &[&str] = &["server.", "group", "weight", "dynamicConfigFile", "peerType"];
 
@@ -38,26 +40,34 @@ impl DynamicFile {
     /// # Errors
     /// When a file can't be read or written, with its name.
     pub(crate) fn write(&self, membership: &Membership) -> io::Result<()> {
-        let text = fs::read_to_string(&self.zoo_cfg).map_err(|error| about(&self.zoo_cfg, &error))?;
+        let text = fs::read(&self.zoo_cfg).map_err(|error| about(&self.zoo_cfg, &error))?;
+        let unsound = |_| io::Error::new(io::ErrorKind::InvalidData, "it is no file of properties any more");
+        let read = properties::read(&text).map_err(unsound).map_err(|error| about(&self.zoo_cfg, &error))?;
         let dynamic = beside(&self.zoo_cfg, &format!(".dynamic.{:x}", membership.version.0));
         let mut lines: Vec<String> =
             membership.servers.iter().map(|(id, line)| format!("server.{id}={line}")).collect();
         lines.sort();
-        replace(&dynamic, &lines.join("\n"))?;
-        if text.lines().any(|line| line.trim_start().starts_with("server.")) {
+        replace(&dynamic, lines.join("\n").as_bytes())?;
+        let key_of = |line: &Line<'_>| line.pair.as_ref().map(|pair| pair.key.clone()).unwrap_or_default();
+        if read.iter().any(|line| key_of(line).starts_with("server.")) {
             replace(&beside(&self.zoo_cfg, ".bak"), &text)?;
         }
         let says_client = membership.servers.get(&self.id).is_some_and(|line| line.client.is_some());
-        let stays = |line: &&str| {
-            let key = line.split(['=', ':']).next().unwrap_or_default().trim();
+        let stays = |line: &&Line<'_>| {
+            let key = key_of(line);
             let moved = MOVED.iter().any(|moved| key.starts_with(moved));
-            !(moved || says_client && CLIENT.contains(&key))
+            !(moved || says_client && CLIENT.contains(&&*key))
         };
-        let mut kept: Vec<&str> = text.lines().filter(stays).collect();
+        let mut kept: Vec<u8> = read.iter().filter(stays).flat_map(|line| line.raw).copied().collect();
+        // Behind a last line that would go on an empty one ends it.
+        kept.extend_from_slice(if kept.ends_with(b"\\\n") || kept.ends_with(b"\\") { b"\n\n" } else { b"" });
+        if kept.last().is_some_and(|last| *last != b'\n') {
+            kept.push(b'\n');
+        }
         let canonical = fs::canonicalize(&dynamic).map_err(|error| about(&dynamic, &error))?;
-        let pointer = format!("dynamicConfigFile={}", canonical.display());
-        kept.push(&pointer);
-        replace(&self.zoo_cfg, &(kept.join("\n") + "\n"))
+        let pointer = properties::escape(&canonical.display().to_string());
+        kept.extend_from_slice(format!("dynamicConfigFile={pointer}\n").as_bytes());
+        replace(&self.zoo_cfg, &kept)
     }
 }
 
@@ -80,11 +90,11 @@ fn about(path: &Path, error: &io::Error) -> io::Error {
 }
 
 /// Old or new, never half.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let temporary = beside(path, ".tmp");
     let attempt = || {
         let mut file = File::create(&temporary)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, path)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -126,6 +136,23 @@ mod tests {
         let rest = "# ours\ntickTime=2000\n4lw.commands.whitelist=*\n";
         assert_eq!(read(&zoo_cfg), format!("{rest}{}", pointer(&dynamic)));
         assert_eq!(read(&dir.path().join("zoo.cfg.bak")), before, "the operator's own text stays");
+    }
+
+    #[test]
+    fn lines_that_go_on_move_or_stay_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let zoo_cfg = dir.path().join("zoo.cfg");
+        fs::write(&zoo_cfg, b"\\u0073erver.0: a\\\n  :1:2\nserver.1 b:1:2\nx=\\\r\n  server.1=\xe9\\")
+            .expect("written");
+        let membership: Membership = "server.0=a:1:2\nserver.1=b:1:2\nversion=1".parse().expect("sound");
+        DynamicFile::new(ServerId(0), &zoo_cfg).write(&membership).expect("written");
+        let text = fs::read(&zoo_cfg).expect("is there");
+        let pairs: Vec<_> =
+            properties::read(&text).expect("sound").into_iter().filter_map(|line| line.pair).collect();
+        assert_eq!(pairs.len(), 2, "{}", text.escape_ascii());
+        assert_eq!((&*pairs[0].key, &*pairs[0].value), ("x", "server.1=\u{e9}"));
+        assert_eq!(pairs[1].key, "dynamicConfigFile");
+        assert!(Path::new(&pairs[1].value).exists());
     }
 
     #[test]

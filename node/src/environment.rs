@@ -118,7 +118,7 @@ impl Environment {
         match name {
             MY_ID => {
                 let id = server_id(value)
-                    .ok_or_else(|| refused(name, format!("`{value}` is not a positive number")))?;
+                    .ok_or_else(|| refused(name, format!("`{value}` is not a number, 0 or more")))?;
                 self.id = Some(id);
             }
             SERVERS => {
@@ -182,7 +182,7 @@ fn reason(error: &ConfigError) -> String {
     match error {
         ConfigError::Value { value, want, .. } => format!("`{value}`: {want} is wanted"),
         ConfigError::Address { source, .. } => source.to_string(),
-        ConfigError::ServerKey(key) => format!("`{key}`: a positive number must follow the dot"),
+        ConfigError::ServerKey(key) => format!("`{key}`: a number must follow the dot, 0 or more"),
         ConfigError::ServerTwice(id) => format!("two lines for server {id}: remove one"),
         other => other.to_string(),
     }

@@ -123,8 +123,8 @@ fn an_empty_variable_says_nothing_and_a_link_to_a_service_neither() {
 #[test]
 fn a_wrong_variable_is_named_with_what_to_do() {
     let table = [
-        (("ZOO_MY_ID", "zoo1"), "read the variable ZOO_MY_ID: `zoo1` is not a positive number"),
-        (("ZOO_MY_ID", "0"), "read the variable ZOO_MY_ID: `0` is not a positive number"),
+        (("ZOO_MY_ID", "zoo1"), "read the variable ZOO_MY_ID: `zoo1` is not a number, 0 or more"),
+        (("ZOO_MY_ID", "-1"), "read the variable ZOO_MY_ID: `-1` is not a number, 0 or more"),
         (
             ("ZOO_TICK_TIME", "2s"),
             "read the variable ZOO_TICK_TIME: `2s`: a number of milliseconds is wanted",

@@ -88,7 +88,7 @@ fn first_seed(bug: Mutant) -> u64 {
         "zxid-rollover" => 27,
         "sync-without-quorum" => 66,
         "old-voters-elect" => 50,
-        "two-voices" => 424,
+        "two-voices" => 802,
         _ => 0,
     }
 }

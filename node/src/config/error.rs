@@ -21,13 +21,30 @@ pub enum ConfigError {
         /// What the system said.
         source: io::Error,
     },
-    /// A line of the file is no pair.
-    #[error("read line {number}, `{line}`: key=value is wanted")]
+    /// A line of the file has an escape that is none.
+    #[error(
+        "read line {number}, `{line}`: four hexadecimal digits are wanted behind \\u, and a backslash is \
+         written \\\\"
+    )]
     Line {
         /// Counted from 1.
         number: usize,
         /// As it stands.
         line: String,
+    },
+    /// A place in an encoding that the file does not have: Java would look elsewhere.
+    #[error("accept the value of {0}: it is {encoding}", encoding = crate::zoocfg::properties::ENCODING)]
+    Encoding(String),
+    /// A key that is not known and nearly names a place.
+    #[error(
+        "accept the key {key}: is {place} meant? Skipped, it would let an empty member start where its data \
+         are not"
+    )]
+    NoPlace {
+        /// As it was spelt.
+        key: String,
+        /// The key that it nearly is.
+        place: &'static str,
     },
     /// A value is not of its key's kind.
     #[error("read {key}={value}: {want} is wanted")]
@@ -40,7 +57,7 @@ pub enum ConfigError {
         want: &'static str,
     },
     /// A `server.` key without a number.
-    #[error("read the key {0}: a positive number must follow the dot")]
+    #[error("read the key {0}: a number must follow the dot, 0 or more")]
     ServerKey(String),
     /// A value that should be addresses.
     #[error("read {key}: {source}")]

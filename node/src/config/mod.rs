@@ -419,9 +419,7 @@ fn rules_of(
 fn overruled_file(args: &Args, environment: &Environment) -> Result<ZooCfg, ConfigError> {
     let file = match &args.config {
         None => ZooCfg::default(),
-        Some(path) => fs::read_to_string(path)
-            .map_err(|source| ConfigError::File { path: path.clone(), source })?
-            .parse()?,
+        Some(path) => ZooCfg::from_bytes(&read_file(path)?)?,
     };
     let mut flags = ZooCfg::default();
     for property in &args.properties {
@@ -438,14 +436,21 @@ fn overruled_file(args: &Args, environment: &Environment) -> Result<ZooCfg, Conf
 
 /// The server lines that ZooKeeper keeps apart when the ensemble may change.
 fn read_dynamic(path: &Path) -> Result<ZooCfg, ConfigError> {
-    let text =
-        fs::read_to_string(path).map_err(|source| ConfigError::File { path: path.to_path_buf(), source })?;
-    let mut dynamic = ZooCfg::default();
-    // Its last line is the number of this configuration.
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("version=")).collect();
-    let read: ZooCfg = lines.join("\n").parse()?;
-    dynamic.servers = read.servers;
-    Ok(dynamic)
+    let mut read = ZooCfg::from_bytes(&read_file(path)?)?;
+    // The number of this configuration, which some write there and not into the file's name.
+    read.properties.remove("version");
+    if let Some(key) = read.properties.keys().next() {
+        // A server's line that is misspelt would be a smaller ensemble.
+        return Err(ConfigError::Impossible(format!(
+            "the key {key} in the dynamic file {}: server.N alone may stand there",
+            path.display()
+        )));
+    }
+    Ok(ZooCfg { servers: read.servers, warnings: read.warnings, ..ZooCfg::default() })
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    fs::read(path).map_err(|source| ConfigError::File { path: path.to_path_buf(), source })
 }
 
 fn own_id(

@@ -11,6 +11,9 @@ use std::fmt::Write;
 /// What a key does here, or why it does nothing.
 type About = (&'static str, &'static str);
 
+/// Keys for places. A member that takes one for something else starts empty, without its data.
+pub(crate) const PLACES: &[&str] = &["dataDir", "dataLogDir", "dynamicConfigFile"];
+
 /// Keys that are obeyed.
 pub(crate) const OBEYED: &[About] = &[
     (

@@ -1,12 +1,14 @@
 //! A configuration file with ZooKeeper's keys, as it is written.
 //!
-//! The format is that of Java's properties as far as anybody uses it in a zoo.cfg: `key=value` lines and
-//! comments. Every key is read into the type it has; whether the values go together is decided later, when
-//! flags are known too. What each key does here, or why it does nothing, is told by [`keys`]. A key that
-//! nobody knows is warned about and skipped, because files are shared with members that know it; a value that
-//! is wrong, and a key that asks for what is not there, stop the start.
+//! The format is that of Java's properties ([`properties`]). Every key is read into the type it has; whether
+//! the values go together is decided later, when flags are known too. What each key does here, or why it does
+//! nothing, is told by [`keys`]. A key that nobody knows is warned about and skipped, because files are shared
+//! with members that know it; a value that is wrong, and a key that asks for what is not there, stop the
+//! start. So does what would let an empty member start elsewhere than where its data are: a key that is
+//! nearly one for a place, a place that is empty or was misread.
 
 pub mod keys;
+pub(crate) mod properties;
 mod values;
 
 use std::collections::BTreeMap;
@@ -196,22 +198,53 @@ impl FromStr for ZooCfg {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, ConfigError> {
-        let mut cfg = Self::default();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with(['#', '!']) {
-                continue;
-            }
-            let Some((key, value)) = line.split_once('=') else {
-                return Err(ConfigError::Line { number: number + 1, line: line.to_owned() });
-            };
-            cfg.set(key.trim(), value.trim())?;
-        }
-        Ok(cfg)
+        Self::from_bytes(text.as_bytes())
     }
 }
 
 impl ZooCfg {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it is none of properties, or a key has a value that it can't have.
+    pub fn from_bytes(text: &[u8]) -> Result<Self, ConfigError> {
+        let mut cfg = Self::default();
+        for (key, value) in cfg.last_of_each(text)? {
+            if properties::was_utf8(&value) {
+                if keys::PLACES.contains(&keys::canonical(&key)) {
+                    return Err(ConfigError::Encoding(key));
+                }
+                cfg.warnings.push(format!("the value of {key} is {}", properties::ENCODING));
+            }
+            cfg.set(&key, &value)?;
+        }
+        Ok(cfg)
+    }
+
+    /// Keys and values in the order of the file. Of a key that stands there twice the last counts, as in Java.
+    fn last_of_each(&mut self, text: &[u8]) -> Result<Vec<(String, String)>, ConfigError> {
+        let lines = properties::read(text)
+            .map_err(|properties::Malformed { number, line }| ConfigError::Line { number, line })?;
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        let mut places = BTreeMap::new();
+        for properties::Pair { key, value } in lines.into_iter().filter_map(|line| line.pair) {
+            match places.get(&key) {
+                None => {
+                    places.insert(key.clone(), pairs.len());
+                    pairs.push((key, value));
+                }
+                Some(place) => {
+                    let before: &mut (String, String) = &mut pairs[*place];
+                    if before.1 != value {
+                        self.warnings.push(format!("the key {key} stands there twice: the last one counts"));
+                    }
+                    before.1 = value;
+                }
+            }
+        }
+        Ok(pairs)
+    }
+
     /// Takes one key in, in any spelling.
     pub(crate) fn set(&mut self, spelling: &str, value: &str) -> Result<(), ConfigError> {
         let key = keys::canonical(spelling);
@@ -232,6 +265,9 @@ impl ZooCfg {
         if let Some(why) = keys::idle(key) {
             self.warnings.push(format!("the key {spelling} has no effect here: {why}"));
         } else if !keys::is_known(key) {
+            if let Some(place) = keys::nearest(key).filter(|near| keys::PLACES.contains(near)) {
+                return Err(ConfigError::NoPlace { key: spelling.to_owned(), place });
+            }
             self.warnings.push(unknown(spelling));
         }
         Ok(())

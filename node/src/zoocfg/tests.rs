@@ -57,9 +57,15 @@ fn wrong_values_are_refused_with_what_was_wanted() {
             "read connection_throttle_drop_increase=7: a number from 0 to 1 is wanted",
         ),
         ("peerTimeout=5m", "read peerTimeout=5m: a duration such as 250, 250ms or 1s is wanted"),
-        ("peerTimeout", "read line 1, `peerTimeout`: key=value is wanted"),
-        ("server.zero=a:1:2", "read the key server.zero: a positive number must follow the dot"),
-        ("server.1=a:1:2\nserver.1=a:1:2", "accept two lines for server 1: remove one"),
+        ("peerTimeout", "read peerTimeout=: a duration such as 250, 250ms or 1s is wanted"),
+        ("server.zero=a:1:2", "read the key server.zero: a number must follow the dot, 0 or more"),
+        ("server.1=a:1:2\nserver.01=a:1:2", "accept two lines for server 1: remove one"),
+        (
+            "tickTime=\\u20",
+            "read line 1, `tickTime=\\u20`: four hexadecimal digits are wanted behind \\u, and a backslash is \
+             written \\\\",
+        ),
+        ("dataDir=", "read dataDir=: a path is wanted"),
     ];
     for (text, message) in table {
         let error = text.parse::<ZooCfg>().expect_err(text);
@@ -70,6 +76,23 @@ fn wrong_values_are_refused_with_what_was_wanted() {
 /// Without the quotes that mark values in messages.
 fn plain(error: &ConfigError) -> String {
     error.to_string()
+}
+
+#[test]
+fn what_stands_there_twice_counts_as_it_stands_there_last() {
+    let cfg: ZooCfg = "tickTime=1\nserver.0=a:1:2\ntickTime 2\nserver.0: b:1:2".parse().expect("sound");
+    assert_eq!(cfg.tick_time, Some(Duration::from_millis(2)));
+    assert_eq!(cfg.servers[&ServerId(0)].quorum.host, "b");
+    assert_eq!(cfg.warnings.len(), 2, "{:?}", cfg.warnings);
+}
+
+#[test]
+fn no_key_that_is_misread_lets_an_empty_member_start_elsewhere() {
+    let cfg: ZooCfg = "\\u0064ata\\\n  Dir: /d\\u00e9".parse().expect("sound");
+    assert_eq!(cfg.data_dir.as_deref(), Some(std::path::Path::new("/d\u{e9}")));
+    for text in ["data.dir=/d", "dataLogdir2=/d", "dynamicConfFile=/d", "dataDir=/d\u{e9}", "dataLogDir"] {
+        assert!(text.parse::<ZooCfg>().is_err(), "{text}");
+    }
 }
 
 #[test]

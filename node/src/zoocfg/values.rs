@@ -62,8 +62,9 @@ pub(super) fn flag(key: &str, value: &str) -> Result<bool, ConfigError> {
     }
 }
 
-pub(super) fn path(_: &str, value: &str) -> Result<PathBuf, ConfigError> {
-    Ok(PathBuf::from(value))
+/// An empty one would be wherever the process was started.
+pub(super) fn path(key: &str, value: &str) -> Result<PathBuf, ConfigError> {
+    if value.is_empty() { Err(wrong(key, value, "a path")) } else { Ok(PathBuf::from(value)) }
 }
 
 pub(super) fn text(_: &str, value: &str) -> Result<String, ConfigError> {

@@ -53,7 +53,7 @@ pub enum MembershipError {
     #[error("`{0}` is neither a server line nor a version")]
     Line(String),
     /// Not the number of a server.
-    #[error("`{0}` does not name a server by a positive number")]
+    #[error("`{0}` does not name a server by a number, 0 or more")]
     Id(String),
     /// A server's line can't be read.
     #[error("the line of server {id} can't be read: {source}")]
@@ -207,11 +207,12 @@ impl fmt::Display for ServerLine {
     }
 }
 
-/// A server's number. It crosses the wire as a signed long, and 0 is kept free.
+/// A server's number. It crosses the wire as a signed long, and -1 stands for nobody. ZooKeeper's documentation
+/// begins with 1, and its code takes 0, from which StatefulSets count.
 #[must_use]
 pub fn server_id(text: &str) -> Option<ServerId> {
     let id: i64 = text.trim().parse().ok()?;
-    u64::try_from(id).ok().filter(|&id| id > 0).map(ServerId)
+    u64::try_from(id).ok().map(ServerId)
 }
 
 /// Splits `HOST:REST`, where an IPv6 host stands in brackets.

@@ -203,7 +203,8 @@ impl Watching {
             return Err(if due_as(Reads::No).is_some() {
                 (Rule::LawfulAnswers, format!("was told {event}, which it may not read, before {zxid}"))
             } else {
-                let sentence = format!("was told {event} before a reply at {zxid}, which explains no such event");
+                let sentence =
+                    format!("was told {event} before a reply at {zxid}, which explains no such event");
                 (Rule::Watches, sentence)
             });
         }

@@ -27,8 +27,8 @@ use bytestring::ByteString;
 use node_core::tree::TreeSnapshot;
 use node_wire::client::{
     Acl, Create2Response, CreateResponse, EphemeralsResponse, ErrorCode, ExistsResponse, GetAclResponse,
-    GetDataResponse, Id, MultiOp, MultiResponse, MultiResult, PERM_READ, SetAclRequest, SetAclResponse, SetDataResponse,
-    Stat,
+    GetDataResponse, Id, MultiOp, MultiResponse, MultiResult, PERM_READ, SetAclRequest, SetAclResponse,
+    SetDataResponse, Stat,
 };
 use node_wire::client::{AllChildrenNumberResponse, Children2Response};
 use node_wire::ids::{SessionId, Zxid};
