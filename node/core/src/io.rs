@@ -9,7 +9,9 @@
 //! 3. A connection is ordered. Once [`Input::PeerLost`] or [`Effect::Close`] was seen for a connection,
 //!    nothing more is delivered from it and nothing more is sent on it. Identifiers are never used again.
 //! 4. [`Input::Tick`] comes every [`TICK`](crate::TICK), or later when the process was not scheduled: the
-//!    core measures that itself and blames no peer for it.
+//!    core measures that itself and blames no peer for it. Right before it comes [`Input::Alive`] for each
+//!    quorum connection on which bytes arrived since the last one, also where they are no whole packet yet,
+//!    wait for their turn, or still lie in the kernel.
 //! 5. After [`Effect::Halt`] nothing more is carried out.
 
 use std::collections::BTreeMap;
@@ -114,6 +116,11 @@ pub enum Input {
         conn: ConnId,
         /// The tree.
         image: Image,
+    },
+    /// Bytes arrived on a quorum connection, whatever they will say: whoever sends them lives.
+    Alive {
+        /// Where.
+        conn: ConnId,
     },
     /// A quorum connection broke.
     PeerLost {

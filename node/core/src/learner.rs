@@ -44,6 +44,9 @@ use crate::phase::Phase;
 use crate::silence::Silence;
 use crate::zab::Protocol;
 
+/// The round of a PING that answers none: no round has it, so it confirms nothing.
+const NO_ROUND: i64 = -1;
+
 /// A pause before a leader that refused the connection is dialled again.
 const REDIAL_AFTER: Duration = Duration::from_millis(20);
 
@@ -97,6 +100,8 @@ pub(crate) struct Learner {
     deadline: Duration,
     redial_at: Option<Duration>,
     silence: Silence,
+    /// When it sent a PING last.
+    spoke: Duration,
     /// Clients whose sync is under way, in the order in which the leader answers.
     syncs: VecDeque<ClientId>,
     /// Sessions heard of since the last PING.
@@ -119,6 +124,7 @@ impl Learner {
             deadline: base.awake + base.discovery_timeout(dialect),
             redial_at: None,
             silence: Silence::new(base.awake),
+            spoke: base.awake,
             syncs: VecDeque::new(),
             touched: BTreeMap::new(),
         }
@@ -160,6 +166,7 @@ impl Learner {
             deadline,
             redial_at,
             silence,
+            spoke,
             syncs,
             touched,
         } = self;
@@ -167,6 +174,7 @@ impl Learner {
         (observes, offered).hash(state);
         (until(*deadline, at), redial_at.map(|redial_at| until(redial_at, at))).hash(state);
         silence.fingerprint(at, state);
+        at.saturating_sub(*spoke).hash(state);
         (syncs, touched).hash(state);
     }
 
@@ -226,6 +234,19 @@ impl Learner {
             }
         }
         Ok(())
+    }
+
+    /// Bytes came from the leader. While they are those of something long, no PING comes that could be
+    /// answered, so we speak unasked: the leader must not take us for dead because it sends us much.
+    pub(crate) fn alive<P: Protocol>(&mut self, base: &mut Base<P>) {
+        match self.step {
+            Step::Dialling | Step::Discovery | Step::Promised => return,
+            Step::ReceivingImage => self.deadline = base.awake + base.config.init_timeout(),
+            Step::Synchronizing | Step::Acknowledging | Step::Broadcast => self.silence.alive(base.awake),
+        }
+        if self.dialect == Dialect::Own && base.awake >= self.spoke + base.config.ping_interval() * 2 {
+            self.answer_ping(base, NO_ROUND);
+        }
     }
 
     pub(crate) fn packet<P: Protocol>(
@@ -499,6 +520,7 @@ impl Learner {
 
     fn answer_ping<P: Protocol>(&mut self, base: &mut Base<P>, zxid: i64) {
         let Some(conn) = self.conn else { return };
+        self.spoke = base.awake;
         let touched = PingTouches(std::mem::take(&mut self.touched).into_iter().collect());
         let data = encode(|w| touched.encode(w));
         base.send(conn, QuorumPacket::new(PacketType::Ping, zxid, Some(data)));

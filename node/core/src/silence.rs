@@ -1,9 +1,18 @@
 //! When a peer has been silent for too long.
 //!
-//! Two things must not be mistaken for a dead peer: a peer that is merely slow today, and our own process not
-//! being scheduled. For the first the deadline follows the gaps between the peer's messages, as TCP's
-//! retransmission timer follows round trips (RFC 6298: a smoothed mean and a smoothed deviation). For the
-//! second all deadlines run on the [`Attention`] clock, which stands still while this process does.
+//! Four things must not be mistaken for a dead peer.
+//!
+//! - A peer that is slow today. The deadline follows the gaps between its messages, as TCP's retransmission
+//!   timer follows round trips (RFC 6298: a smoothed mean and a smoothed deviation).
+//! - Our own process that was not scheduled, or a step of ours that worked long. All deadlines run on the
+//!   [`Attention`] clock, which stands still meanwhile, and what arrived in that time counts before anybody
+//!   is judged ([`Input::Alive`](crate::io::Input::Alive)).
+//! - A peer in the middle of something long. Bytes that arrive are life, whole packets or not.
+//! - A peer in a step as long as its data. Its driver speaks for it meanwhile, with PINGs that confirm
+//!   nothing, and falls silent when the step passes for stuck (`pulse` of the crate `node`).
+//!
+//! What is not told apart is a peer that gets no processor at all for longer than the time-out, and one that
+//! is stopped or dead. So a machine that is busy enough still causes elections.
 
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -59,6 +68,11 @@ impl Silence {
         self.mean = (self.mean * 7 + gap) / 8;
     }
 
+    /// The peer gave a sign of life that is no beat of its rhythm.
+    pub(crate) fn alive(&mut self, at: Duration) {
+        self.heard_at = at;
+    }
+
     /// Mixes in the rhythm, and how long the peer has been silent.
     pub(crate) fn fingerprint(&self, at: Duration, state: &mut impl Hasher) {
         let Self { heard_at, mean, deviation } = self;
@@ -99,6 +113,19 @@ mod tests {
         let last = 200 * 19;
         assert!(!silence.is_over(ms(last + 400), ms(250)));
         assert!(silence.is_over(ms(last + 1001), ms(250)));
+    }
+
+    #[test]
+    fn a_sign_of_life_postpones_the_end_and_leaves_the_rhythm_alone() {
+        let mut silence = Silence::new(ms(0));
+        for beat in 1..20 {
+            silence.heard(ms(50 * beat));
+        }
+        let (mean, deviation) = (silence.mean, silence.deviation);
+        silence.alive(ms(950 + 240));
+        assert!(!silence.is_over(ms(950 + 240 + 250), ms(250)));
+        assert!(silence.is_over(ms(950 + 240 + 251), ms(250)));
+        assert_eq!((silence.mean, silence.deviation), (mean, deviation));
     }
 
     #[test]

@@ -92,6 +92,26 @@ impl QuorumPacket {
         QuorumPacket { kind, zxid, data, auth: Vec::new() }
     }
 
+    /// How the sender speaks, where the packet shows it: it is the first that matters in its direction.
+    #[must_use]
+    pub fn dialect(&self) -> Option<Dialect> {
+        let mut r = Reader::new(self.data.clone().unwrap_or_default());
+        match self.kind {
+            PacketType::FollowerInfo | PacketType::ObserverInfo => {
+                LearnerInfo::decode(&mut r).ok().map(|info| info.dialect)
+            }
+            PacketType::LeaderInfo => LeaderInfo::decode(&mut r).ok().map(|info| info.dialect),
+            _ => None,
+        }
+    }
+
+    /// True when whoever takes this packet takes a PING behind it, at any time: a leader has told its learner
+    /// the whole history, or a learner has said that it has it.
+    #[must_use]
+    pub fn opens_pings(&self) -> bool {
+        matches!(self.kind, PacketType::NewLeader | PacketType::Ack | PacketType::Ping)
+    }
+
     /// Appends the packet.
     pub fn encode(&self, w: &mut Writer<'_>) {
         w.int(self.kind.code());

@@ -36,6 +36,7 @@ impl Clockwork {
             Input::Accepted { conn } => ("accepted", [conn.0, 0]),
             Input::Packet { conn, packet } => ("packet", [conn.0, packet.zxid.cast_unsigned()]),
             Input::Image { conn, image } => ("image", [conn.0, image.zxid.0]),
+            Input::Alive { conn } => ("alive", [conn.0, 0]),
             Input::PeerLost { conn } => ("peer-lost", [conn.0, 0]),
             Input::ClientConnect { client, .. } => ("client-connect", [client.0, 0]),
             Input::ClientRequest { client, request } => {
@@ -332,7 +333,7 @@ fn describe(input: &Input) -> String {
         Input::ElectionConnected { peer } | Input::ElectionLost { peer } => format!("s{}", peer.0),
         Input::Dialled { leader, conn } => format!("s{} as {}", leader.0, conn.0),
         Input::DialFailed { leader } => format!("s{}", leader.0),
-        Input::Accepted { conn } | Input::PeerLost { conn } => conn.0.to_string(),
+        Input::Accepted { conn } | Input::Alive { conn } | Input::PeerLost { conn } => conn.0.to_string(),
         Input::Packet { conn, packet } => format!(
             "on {}: {:?} {:#x} ({} bytes)",
             conn.0,

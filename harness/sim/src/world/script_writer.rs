@@ -132,6 +132,8 @@ impl Population {
                 zxid: zxid_of(input),
                 old: ensemble.older(clock, *conn),
             },
+            // In a script nothing arrives by halves.
+            Input::Alive { .. } => return None,
             Input::PeerLost { conn } => {
                 // Its end is closed already; it was the newest of those that are left, or older.
                 Transition::Loses { host, peer: ensemble.peer_at(*conn), old: ensemble.older(clock, *conn) }

@@ -566,6 +566,15 @@ impl Leader {
         }
     }
 
+    /// Bytes came. They count for who takes part already: a stranger could send some for ever.
+    pub(crate) fn alive(&mut self, conn: ConnId, at: Duration) {
+        if let Some(peer) = self.peers.get_mut(&conn)
+            && matches!(peer.progress, Progress::Synchronizing | Progress::Synchronized)
+        {
+            peer.silence.alive(at);
+        }
+    }
+
     fn pong<P: Protocol>(&mut self, base: &mut Base<P>, conn: ConnId, packet: &QuorumPacket) {
         if let Some(peer) = self.peers.get_mut(&conn) {
             peer.silence.heard(base.awake);

@@ -161,6 +161,11 @@ impl<P: Protocol> Member<P> {
                 };
                 self.leave_if(outcome);
             }
+            Input::Alive { conn } => match &mut self.role {
+                RoleState::Following(learner) if learner.is_at(conn) => learner.alive(&mut self.base),
+                RoleState::Leading(leader) => leader.alive(conn, self.base.awake),
+                RoleState::Looking { .. } | RoleState::Following(_) => {}
+            },
             Input::PeerLost { conn } => self.peer_lost(conn),
             Input::ClientConnect { client, request, who } => self.client_connect(client, &request, who),
             Input::ClientRequest { client, request } => self.client_request(client, request),
