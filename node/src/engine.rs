@@ -5,8 +5,10 @@
 //! are shared by several members a thread more is a context switch more. What can block has threads of its
 //! own: the log's writer, snapshots, the line on stdout. So nothing that the disk does delays a heartbeat.
 //!
-//! A turn takes what is there, peers and disk before clients, in bounded portions; then the operations for
-//! the disk leave first, because the fsync is what everybody waits for, and then the sockets are written.
+//! A turn takes what is there, peers and disk before clients, in portions bounded by number and by time; then
+//! the operations for the disk leave first, because the fsync is what everybody waits for, and then the
+//! sockets are written. A step that is as long as its data makes a turn as long: another thread gives signs
+//! of life meanwhile ([`Pulse`]).
 
 use std::pin::pin;
 use std::rc::Rc;
@@ -25,6 +27,7 @@ use crate::election_port::ElectionPort;
 use crate::events::Events;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
+use crate::pulse::Pulse;
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
 use crate::store::{Store, Ticketed};
@@ -40,6 +43,9 @@ const CLIENT_PORTION: usize = 128;
 /// Bytes of answers in one turn. Answers are as long as nodes are: a client that asks for much at once must
 /// not make peers wait for their heartbeats.
 const ANSWER_PORTION: usize = 4 << 20;
+
+/// A tick that is later than that was not on time: sockets may hold what nobody read meanwhile.
+const LATE: Duration = TICK.saturating_mul(3);
 
 /// How long a stopping member waits for clients to hang up, once they were told to.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -69,6 +75,7 @@ pub(crate) struct Engine {
     pub(crate) client_addr: String,
     /// See [`crate::Manner`].
     pub(crate) clients_first: bool,
+    pub(crate) pulse: Arc<Pulse>,
     pub(crate) batch: Batch,
 }
 
@@ -80,6 +87,9 @@ pub(crate) struct Batch {
     /// The ticket that the member was told last.
     told: u64,
     next_tick: Duration,
+    /// When the turn began, and its last step.
+    began: Duration,
+    stepped: Duration,
     disk_was_high: bool,
     /// Bytes of answers so far.
     answered: usize,
@@ -153,6 +163,7 @@ impl Engine {
         if let Some(reason) = self.store.failure() {
             return Err(Halted(reason));
         }
+        self.batch.began = self.clock.now().mono;
         let durable = self.store.durable();
         if durable > self.batch.told {
             self.batch.told = durable;
@@ -162,24 +173,42 @@ impl Engine {
             self.take_from_clients()?;
         }
         for _ in 0..PEER_PORTION {
+            if self.is_long() {
+                break;
+            }
             let Some(input) = self.inbox.next_from_peer() else { break };
             self.step(input)?;
         }
-        // Behind what peers said: a process that was stopped must hear them before it judges their silence.
-        let now = self.clock.now().mono;
-        if now >= self.batch.next_tick {
-            self.batch.next_tick = now + TICK;
-            self.step(Input::Tick)?;
-        }
+        self.tick()?;
         self.take_from_clients()?;
         self.events.committed(self.member().last_applied(), &self.clock);
         self.flush()
     }
 
+    /// Behind what peers said: a process that was stopped must hear them before it judges their silence. What
+    /// came and could not be heard yet counts as a sign of life.
+    fn tick(&mut self) -> Result<(), Halted> {
+        let now = self.clock.now().mono;
+        if now < self.batch.next_tick {
+            return Ok(());
+        }
+        let away = now >= self.batch.next_tick + LATE;
+        self.batch.next_tick = now + TICK;
+        for conn in self.quorum.signs_of_life(away) {
+            self.step(Input::Alive { conn })?;
+        }
+        self.step(Input::Tick)
+    }
+
+    /// The turn has taken so long that peers should hear of us before it goes on.
+    fn is_long(&self) -> bool {
+        self.batch.stepped >= self.batch.began + self.pulse.every()
+    }
+
     fn take_from_clients(&mut self) -> Result<(), Halted> {
         self.batch.answered = 0;
         for _ in 0..CLIENT_PORTION {
-            if self.batch.answered >= ANSWER_PORTION {
+            if self.batch.answered >= ANSWER_PORTION || self.is_long() {
                 break;
             }
             let Some(input) = self.inbox.next_from_client() else { break };
@@ -194,7 +223,10 @@ impl Engine {
             tracing::trace!(?input);
         }
         self.timeline.heard(&input, &self.metrics);
-        self.machine.step(self.clock.now(), input, &mut effects);
+        let now = self.clock.now();
+        self.batch.stepped = now.mono;
+        self.pulse.begins(now.mono);
+        self.machine.step(now, input, &mut effects);
         for effect in effects.drain(..) {
             self.carry_out(effect)?;
         }
@@ -283,6 +315,7 @@ impl Engine {
             self.store.submit(std::mem::take(&mut self.batch.ops)).map_err(Halted)?;
         }
         self.quorum.flush();
+        self.pulse.spoke();
         self.clients.flush(Instant::now());
         self.timeline.applied(self.member().applied(), &self.metrics);
         let high = self.store.is_behind();

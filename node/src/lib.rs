@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`cli`], [`environment`], [`zoocfg`], [`config`], [`address`], [`whitelist`] | what the operator wants |
 //! | `engine`, `inbox`, `clock` | the loop around the member; one thread, with all sockets |
+//! | `pulse` | signs of life while a step works, from a thread of its own |
 //! | `store`, `snapshots` | the disk, on threads of its own |
 //! | `queries`, `facts`, `view`, `admin`, `http`, `metrics`, `timeline` | what operators ask |
 //! | `election_port`, `quorum_port`, `client_port`, `words` | the three ports |
@@ -43,6 +44,7 @@ mod outbox;
 pub mod print;
 pub mod probe;
 pub mod programs;
+mod pulse;
 mod queries;
 mod quorum_port;
 mod rules;
@@ -83,6 +85,7 @@ use crate::facts::About;
 use crate::inbox::Inbox;
 use crate::metrics::Metrics;
 use crate::net::{Listeners, adopt};
+use crate::pulse::{Pulse, PulseThread};
 use crate::queries::Queries;
 use crate::quorum_port::QuorumPort;
 use crate::snapshots::Snapshots;
@@ -155,12 +158,22 @@ pub fn run_until<S: Future<Output = ()>>(
     metrics.dbinittime.record_time(metrics.uptime());
     metrics.startup_txns_loaded.record(recovered.entries.len() as u64);
     let events = Events::new(config.events).context("failed to start the thread that prints events")?;
+    let pulse = Pulse::new(Clock::start(), config.peer_timeout, config.manner.step_limit);
+    let _thread = match config.servers.is_empty() {
+        true => None,
+        false => {
+            Some(PulseThread::start(&pulse).context("failed to start the thread that gives signs of life")?)
+        }
+    };
+    let (resting, waking) = (Arc::clone(&pulse), Arc::clone(&pulse));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .on_thread_park(move || resting.rests())
+        .on_thread_unpark(move || waking.wakes())
         .build_local(tokio::runtime::LocalOptions::default())
         .context("failed to start the runtime")?;
     let result = runtime.block_on(async {
-        let mut engine = start(config, factory, listeners, log, recovered, events, metrics)?;
+        let mut engine = start(config, factory, listeners, (log, recovered), events, metrics, pulse)?;
         let stopped = engine.run(stop()?).await;
         if let Err(halted) = &stopped {
             engine.halt(halted);
@@ -339,14 +352,14 @@ fn start(
     config: NodeConfig,
     factory: &dyn Factory,
     listeners: Listeners,
-    log: Log<FileStorage>,
-    recovered: Recovered,
+    (log, recovered): (Log<FileStorage>, Recovered),
     events: Events,
     metrics: Arc<Metrics>,
+    pulse: Arc<Pulse>,
 ) -> anyhow::Result<Engine> {
     let config = Rc::new(config);
     let inbox = Rc::new(Inbox::default());
-    let clock = Clock::start();
+    let clock = pulse.clock();
     let storage = log.storage().clone();
     let last = log.last_zxid();
     let measured = Measured { metrics: Arc::clone(&metrics), slow: config.log.fsync_warning };
@@ -362,7 +375,7 @@ fn start(
     );
 
     let book = Rc::new(Book::new(&config));
-    let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox));
+    let quorum = QuorumPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox), Arc::clone(&pulse));
     let election = ElectionPort::new(Rc::clone(&config), Rc::clone(&book), Rc::clone(&inbox));
     let client_addr = listeners.client.local_addr().context("failed to read the client port")?.to_string();
     let about = Arc::new(About::new((*config).clone(), client_addr.clone()));
@@ -400,6 +413,7 @@ fn start(
         book,
         client_addr,
         clients_first,
+        pulse,
         batch,
     })
 }

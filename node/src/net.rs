@@ -231,6 +231,12 @@ pub(crate) fn keep_client_alive(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_keepalive(true);
 }
 
+/// The same where silence ends a connection much earlier: it need not be the kernel that notices, and must
+/// not be while the other end works on something long with its window shut.
+pub(crate) fn patient_user_timeout(peer_timeout: Duration, step_limit: Duration) -> Duration {
+    user_timeout(peer_timeout) + step_limit
+}
+
 /// How long bytes to a peer may stay unacknowledged. Twice the peer time-out: the kernel's first
 /// retransmission comes after 200 ms, and one lost packet must not cost a connection.
 pub(crate) fn user_timeout(peer_timeout: Duration) -> Duration {

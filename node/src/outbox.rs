@@ -13,13 +13,15 @@
 //! then the end is announced, and what still arrives is read and dropped for a moment, because closing a
 //! socket with unread bytes makes the kernel destroy what the other side has not read yet.
 
-use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+mod line;
+
+use std::cell::Cell;
 use std::io;
 use std::net::Shutdown;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use socket2::SockRef;
 use tokio::io::AsyncReadExt;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -27,25 +29,13 @@ use tokio::sync::Notify;
 
 use crate::tls::channel::Channel;
 
+pub(crate) use line::Line;
+
 /// How long a closed connection may take to drain, and the other side to hang up.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Bytes that are read and dropped while lingering; whoever sends more is cut off.
 const LINGER_BYTES: usize = 16 << 20;
-
-/// A buffer that grew beyond this is given back when it is empty.
-const KEEP_BUFFER: usize = 1 << 20;
-
-/// A piece of the queue.
-#[derive(Debug)]
-enum Segment {
-    /// Ready to be written; grows while it is the last.
-    Open(BytesMut),
-    /// Ready to be written, too large to be copied.
-    Shared(Bytes),
-    /// Will be a [`Segment::Shared`] later.
-    Gap,
-}
 
 /// How the connection is to end, if it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +50,7 @@ enum Fate {
 /// A socket with its queue. The connection's task reads from it, everyone on this thread may write.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    socket: OwnedWriteHalf,
-    /// Where the connection has TLS.
-    channel: Option<Box<Channel>>,
-    segments: RefCell<VecDeque<Segment>>,
-    /// Bytes in open segments.
-    waiting: Cell<usize>,
+    line: Arc<Line>,
     limit: usize,
     blocked: Cell<bool>,
     /// The connection's task leaves the socket unread until it is poked.
@@ -84,10 +69,7 @@ impl Outbox {
     /// For a connection of which the handshake, where it has TLS, is done.
     pub(crate) fn new(socket: OwnedWriteHalf, channel: Option<Channel>, limit: usize) -> Self {
         Self {
-            socket,
-            channel: channel.map(Box::new),
-            segments: RefCell::new(VecDeque::new()),
-            waiting: Cell::new(0),
+            line: Arc::new(Line::new(socket, channel)),
             limit,
             blocked: Cell::new(false),
             unread: Cell::new(false),
@@ -99,16 +81,7 @@ impl Outbox {
 
     /// Appends what `write` writes. Nothing is sent before [`Outbox::flush`].
     pub(crate) fn append(&self, write: impl FnOnce(&mut BytesMut)) -> Result<(), Overflow> {
-        let mut segments = self.segments.borrow_mut();
-        if !matches!(segments.back(), Some(Segment::Open(_))) {
-            segments.push_back(Segment::Open(BytesMut::new()));
-        }
-        if let Some(Segment::Open(buffer)) = segments.back_mut() {
-            let before = buffer.len();
-            write(buffer);
-            self.waiting.set(self.waiting.get() + buffer.len() - before);
-        }
-        if self.waiting.get() > self.limit { Err(Overflow) } else { Ok(()) }
+        self.line.append(self.limit, write)
     }
 
     /// True when nobody was told to flush since the last flush.
@@ -118,22 +91,17 @@ impl Outbox {
 
     /// Bytes that wait, a snapshot's not counted.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.get()
+        self.line.waiting()
     }
 
     /// Keeps a place for bytes that come later. One gap at a time is enough for the protocol.
     pub(crate) fn open_gap(&self) {
-        self.segments.borrow_mut().push_back(Segment::Gap);
+        self.line.open_gap();
     }
 
     /// Fills the first gap and writes on.
     pub(crate) fn fill_gap(&self, bytes: Bytes) {
-        {
-            let mut segments = self.segments.borrow_mut();
-            if let Some(gap) = segments.iter_mut().find(|segment| matches!(segment, Segment::Gap)) {
-                *gap = Segment::Shared(bytes);
-            }
-        }
+        self.line.fill_gap(bytes);
         self.flush();
     }
 
@@ -143,7 +111,7 @@ impl Outbox {
         if self.fate.get() == Fate::Dead {
             return;
         }
-        match self.write_out() {
+        match self.line.flush() {
             Ok(blocked) => {
                 if self.blocked.replace(blocked) != blocked || self.fate.get() == Fate::Closing {
                     self.changed.notify_one();
@@ -154,55 +122,21 @@ impl Outbox {
         }
     }
 
-    /// True when the socket is full.
-    fn write_out(&self) -> io::Result<bool> {
-        match &self.channel {
-            None => self.write_segments(|bytes| self.socket.try_write(bytes)),
-            Some(channel) => {
-                let full = self.write_segments(|bytes| channel.write(bytes, &self.socket))?;
-                Ok(full || channel.flush(&self.socket)?)
-            }
-        }
+    /// True when the socket holds bytes that nobody read.
+    pub(crate) fn holds_unread(&self) -> bool {
+        rustix::io::ioctl_fionread(self.line.socket.as_ref()).is_ok_and(|count| count > 0)
     }
 
-    fn write_segments(&self, write: impl Fn(&[u8]) -> io::Result<usize>) -> io::Result<bool> {
-        let mut segments = self.segments.borrow_mut();
-        while let Some(front) = segments.front_mut() {
-            let written = match front {
-                Segment::Open(buffer) if buffer.is_empty() => Ok(0),
-                Segment::Shared(bytes) if bytes.is_empty() => Ok(0),
-                Segment::Open(buffer) => write(buffer),
-                Segment::Shared(bytes) => write(bytes),
-                Segment::Gap => return Ok(false),
-            };
-            match written {
-                Ok(count) => {
-                    let done = match front {
-                        Segment::Open(buffer) => {
-                            self.waiting.set(self.waiting.get().saturating_sub(count));
-                            consume(buffer, count)
-                        }
-                        Segment::Shared(bytes) => {
-                            bytes.advance(count);
-                            bytes.is_empty()
-                        }
-                        Segment::Gap => false,
-                    };
-                    if !done {
-                        continue;
-                    }
-                    // The last open segment is kept with its memory.
-                    if segments.len() == 1 && matches!(segments.front(), Some(Segment::Open(_))) {
-                        return Ok(false);
-                    }
-                    segments.pop_front();
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+    /// The writing end, for who speaks while the member's thread works.
+    pub(crate) fn line(&self) -> Weak<Line> {
+        Arc::downgrade(&self.line)
+    }
+
+    /// From the next flush on the other end takes what somebody else says between two packets.
+    pub(crate) fn may_speak(&self) {
+        if self.is_alive() {
+            self.line.may_speak();
         }
-        Ok(false)
     }
 
     /// Ends the connection once everything is written.
@@ -210,12 +144,14 @@ impl Outbox {
         if self.fate.get() == Fate::Alive {
             self.fate.set(Fate::Closing);
         }
+        self.line.hush();
         self.changed.notify_one();
     }
 
     /// Ends the connection at once.
     pub(crate) fn kill(&self) {
         self.fate.set(Fate::Dead);
+        self.line.hush();
         self.changed.notify_one();
     }
 
@@ -253,7 +189,7 @@ impl Outbox {
                 biased;
                 read = self.receive(reader, received), if may_read => return read.map(|count| count > 0),
                 () = self.changed.notified() => {}
-                ready = self.socket.writable(), if self.blocked.get() => {
+                ready = self.line.socket.writable(), if self.blocked.get() => {
                     ready?;
                     self.flush();
                 }
@@ -264,7 +200,7 @@ impl Outbox {
 
     /// Waits for bytes. None only at the end.
     async fn receive(&self, reader: &mut OwnedReadHalf, received: &mut BytesMut) -> io::Result<usize> {
-        let Some(channel) = &self.channel else { return reader.read_buf(received).await };
+        let Some(channel) = &self.line.channel else { return reader.read_buf(received).await };
         let mut count = channel.fetch(received)?;
         while count == 0 && !channel.is_ended() {
             reader.readable().await?;
@@ -292,7 +228,7 @@ impl Outbox {
             tokio::select! {
                 biased;
                 () = self.changed.notified() => {}
-                ready = self.socket.writable(), if self.blocked.get() => {
+                ready = self.line.socket.writable(), if self.blocked.get() => {
                     ready?;
                     self.flush();
                 }
@@ -312,24 +248,20 @@ impl Outbox {
 
     async fn drain(&self, reader: &mut OwnedReadHalf) {
         self.flush();
-        while !self.is_written() {
+        while !self.line.is_written() {
             if self.fate.get() == Fate::Dead {
                 return;
             }
             tokio::select! {
                 () = self.changed.notified() => {}
-                ready = self.socket.writable(), if self.blocked.get() => match ready {
+                ready = self.line.socket.writable(), if self.blocked.get() => match ready {
                     Ok(()) => self.flush(),
                     Err(_) => return,
                 },
             }
         }
-        if let Some(channel) = &self.channel {
-            channel.close();
-            // The end of a stream that says so cannot be mistaken for one that somebody cut. It is small.
-            let _ = channel.flush(&self.socket);
-        }
-        if SockRef::from(self.socket.as_ref()).shutdown(Shutdown::Write).is_err() {
+        self.line.say_end();
+        if SockRef::from(self.line.socket.as_ref()).shutdown(Shutdown::Write).is_err() {
             return;
         }
         let mut dropped = [0; 4096];
@@ -341,31 +273,6 @@ impl Outbox {
             }
         }
     }
-
-    fn is_written(&self) -> bool {
-        let has_left = self.channel.as_ref().is_none_or(|channel| channel.is_flushed());
-        has_left
-            && self.segments.borrow().iter().all(|segment| match segment {
-                Segment::Open(buffer) => buffer.is_empty(),
-                Segment::Shared(bytes) => bytes.is_empty(),
-                Segment::Gap => false,
-            })
-    }
-}
-
-/// Drops what was written. True when nothing is left.
-fn consume(buffer: &mut BytesMut, count: usize) -> bool {
-    if count < buffer.len() {
-        buffer.advance(count);
-        return false;
-    }
-    if buffer.capacity() > KEEP_BUFFER {
-        *buffer = BytesMut::new();
-    } else {
-        // Clearing, unlike advancing, makes the memory usable again.
-        buffer.clear();
-    }
-    true
 }
 
 #[cfg(test)]

@@ -1,8 +1,10 @@
 //! The quorum port: connections between a leader and its learners, in both directions.
 //!
 //! Whoever dialled is the learner. After the handshake of the kernel both directions are the same here:
-//! packets in, packets out, no thought about what they mean. The one exception is a SNAP packet on a
-//! connection that we dialled, behind which a whole tree comes unframed.
+//! packets in, packets out, no thought about what they mean. There are two exceptions. Behind a SNAP packet
+//! on a connection that we dialled a whole tree comes unframed. And a packet shows from when on the other end
+//! takes PINGs, if it is one of ours: from there on somebody may speak while the member works
+//! ([`Pulse`]).
 //!
 //! A connection belongs to the core as soon as it was told of it. It ends in one of two ways: the core closes
 //! it, and hears nothing more from it; or it breaks, and the core is told exactly once.
@@ -20,7 +22,7 @@ use node_core::io::{ConnId, Input};
 use node_core::tree::TreeSnapshot;
 use node_wire::ids::{ServerId, Zxid};
 use node_wire::jute::{DecodeError, Writer};
-use node_wire::quorum::{PacketType, QuorumPacket, decode_packet_within};
+use node_wire::quorum::{Dialect, PacketType, QuorumPacket, decode_packet_within};
 use node_wire::snapshot::stream::{StreamDecoder, encode_stream};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
@@ -29,8 +31,9 @@ use crate::book::Book;
 use crate::config::NodeConfig;
 use crate::inbox::Inbox;
 use crate::names::Names;
-use crate::net::{ACCEPT_PAUSE, Seldom, accept, tune_peer, user_timeout};
+use crate::net::{ACCEPT_PAUSE, Seldom, accept, patient_user_timeout, tune_peer};
 use crate::outbox::Outbox;
+use crate::pulse::Pulse;
 use crate::tls::PeerTls;
 use crate::tls::handshaker::Handshaker;
 use crate::tls::peers::Link;
@@ -66,14 +69,24 @@ pub(crate) struct QuorumPort {
     book: Rc<Book>,
     inbox: Rc<Inbox>,
     names: Names,
-    connections: RefCell<HashMap<ConnId, Rc<Outbox>>>,
-    dirty: RefCell<Vec<Rc<Outbox>>>,
+    connections: RefCell<HashMap<ConnId, Rc<Peer>>>,
+    dirty: RefCell<Vec<Rc<Peer>>>,
     last: Cell<u64>,
     handshaker: Handshaker,
     /// Handshakes of TLS that are under way.
     strangers: Cell<usize>,
     refusals: Seldom,
     breaches: Seldom,
+    pulse: Arc<Pulse>,
+}
+
+/// The other end of a connection.
+struct Peer {
+    outbox: Outbox,
+    /// It said that it is a member of ours.
+    is_ours: Cell<bool>,
+    /// Bytes came that the member was not told of yet.
+    came: Cell<bool>,
 }
 
 /// Who dialled a connection.
@@ -86,7 +99,12 @@ enum Direction {
 }
 
 impl QuorumPort {
-    pub(crate) fn new(config: Rc<NodeConfig>, book: Rc<Book>, inbox: Rc<Inbox>) -> Rc<Self> {
+    pub(crate) fn new(
+        config: Rc<NodeConfig>,
+        book: Rc<Book>,
+        inbox: Rc<Inbox>,
+        pulse: Arc<Pulse>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             config,
             book,
@@ -99,6 +117,7 @@ impl QuorumPort {
             strangers: Cell::new(0),
             refusals: Seldom::default(),
             breaches: Seldom::default(),
+            pulse,
         })
     }
 
@@ -189,21 +208,24 @@ impl QuorumPort {
         if self.connections.borrow().len() >= MAX_CONNECTIONS {
             return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many connections between members"));
         }
-        tune_peer(&stream, user_timeout(self.config.peer_timeout))?;
+        let patience = patient_user_timeout(self.config.peer_timeout, self.config.manner.step_limit);
+        tune_peer(&stream, patience)?;
         self.last.set(self.last.get() + 1);
         let conn = ConnId(self.last.get());
         let (reader, writer) = stream.into_split();
-        let outbox = Rc::new(Outbox::new(writer, channel, max_waiting(self.config.jute_max_buffer)));
-        self.connections.borrow_mut().insert(conn, Rc::clone(&outbox));
+        let outbox = Outbox::new(writer, channel, max_waiting(self.config.jute_max_buffer));
+        self.pulse.add(outbox.line());
+        let peer = Rc::new(Peer { outbox, is_ours: Cell::new(false), came: Cell::new(false) });
+        self.connections.borrow_mut().insert(conn, Rc::clone(&peer));
         self.inbox.put_peer(tell(conn));
         let port = Rc::clone(self);
-        tokio::task::spawn_local(async move { port.serve(conn, reader, outbox, direction).await });
+        tokio::task::spawn_local(async move { port.serve(conn, reader, peer, direction).await });
         Ok(())
     }
 
     /// One connection's life.
-    async fn serve(&self, conn: ConnId, mut reader: OwnedReadHalf, outbox: Rc<Outbox>, direction: Direction) {
-        match self.read(conn, &mut reader, &outbox, direction).await {
+    async fn serve(&self, conn: ConnId, mut reader: OwnedReadHalf, peer: Rc<Peer>, direction: Direction) {
+        match self.read(conn, &mut reader, &peer, direction).await {
             Ok(()) => {}
             Err(Broken::Socket(error)) => tracing::info!(?conn, %error, "a connection between members broke"),
             Err(Broken::Malformed(error)) => {
@@ -213,20 +235,22 @@ impl QuorumPort {
             }
         }
         self.lose(conn);
-        outbox.linger(&mut reader).await;
+        peer.outbox.linger(&mut reader).await;
     }
 
     async fn read(
         &self,
         conn: ConnId,
         reader: &mut OwnedReadHalf,
-        outbox: &Outbox,
+        peer: &Peer,
         direction: Direction,
     ) -> Result<(), Broken> {
         let mut received = BytesMut::new();
         let mut image: Option<StreamDecoder> = None;
-        while outbox.read(reader, &mut received, READ_CHUNK, || true).await? {
-            self.digest(conn, direction, &mut received, &mut image)?;
+        while peer.outbox.read(reader, &mut received, READ_CHUNK, || true).await? {
+            peer.came.set(true);
+            self.pulse.begins_now();
+            self.digest((conn, peer), direction, &mut received, &mut image)?;
             self.inbox.make_room().await;
         }
         Ok(())
@@ -235,7 +259,7 @@ impl QuorumPort {
     /// Takes everything off the front of what was received that is there whole.
     fn digest(
         &self,
-        conn: ConnId,
+        (conn, peer): (ConnId, &Peer),
         direction: Direction,
         received: &mut BytesMut,
         image: &mut Option<StreamDecoder>,
@@ -252,6 +276,9 @@ impl QuorumPort {
                     return Ok(());
                 };
                 packet.data = packet.data.map(apart);
+                if let Some(dialect) = packet.dialect() {
+                    peer.is_ours.set(dialect == Dialect::Own);
+                }
                 if packet.kind == PacketType::Snap && direction == Direction::Out {
                     *image = Some(StreamDecoder::new(Zxid::from_wire(packet.zxid)));
                 }
@@ -270,7 +297,8 @@ impl QuorumPort {
 
     /// Queues a packet. It leaves with [`QuorumPort::flush`].
     pub(crate) fn send(&self, conn: ConnId, packet: &QuorumPacket) {
-        let Some(outbox) = self.connections.borrow().get(&conn).cloned() else { return };
+        let Some(peer) = self.connections.borrow().get(&conn).cloned() else { return };
+        let outbox = &peer.outbox;
         let appended = outbox.append(|buffer| packet.encode(&mut Writer::new(buffer)));
         if appended.is_err() {
             tracing::warn!(
@@ -282,22 +310,25 @@ impl QuorumPort {
             outbox.kill();
             return;
         }
+        if peer.is_ours.get() && packet.opens_pings() {
+            outbox.may_speak();
+        }
         if outbox.make_dirty() {
-            self.dirty.borrow_mut().push(outbox);
+            self.dirty.borrow_mut().push(peer);
         }
     }
 
     /// Queues a tree behind what is queued already. It is encoded on another thread.
     pub(crate) fn send_image(&self, conn: ConnId, snapshot: TreeSnapshot) {
-        let Some(outbox) = self.connections.borrow().get(&conn).cloned() else { return };
-        outbox.open_gap();
+        let Some(peer) = self.connections.borrow().get(&conn).cloned() else { return };
+        peer.outbox.open_gap();
         tokio::task::spawn_local(async move {
             let encoded = tokio::task::spawn_blocking(move || encode_image(&snapshot)).await;
             match encoded {
-                Ok(bytes) => outbox.fill_gap(bytes),
+                Ok(bytes) => peer.outbox.fill_gap(bytes),
                 Err(error) => {
                     tracing::error!(?conn, %error, "failed to encode a snapshot");
-                    outbox.kill();
+                    peer.outbox.kill();
                 }
             }
         });
@@ -305,16 +336,24 @@ impl QuorumPort {
 
     /// Closes a connection behind what is queued on it.
     pub(crate) fn close(&self, conn: ConnId) {
-        if let Some(outbox) = self.connections.borrow_mut().remove(&conn) {
-            outbox.close();
+        if let Some(peer) = self.connections.borrow_mut().remove(&conn) {
+            peer.outbox.close();
         }
     }
 
     /// Writes what the batch queued.
     pub(crate) fn flush(&self) {
-        for outbox in self.dirty.borrow_mut().drain(..) {
-            outbox.flush();
+        for peer in self.dirty.borrow_mut().drain(..) {
+            peer.outbox.flush();
         }
+    }
+
+    /// The connections on which something came since this was asked last: it may be a part of a packet, or
+    /// still wait in the inbox. A member that was `away` asks the sockets too, which nobody read meanwhile.
+    pub(crate) fn signs_of_life(&self, away: bool) -> Vec<ConnId> {
+        let connections = self.connections.borrow();
+        let came = |peer: &Peer| peer.came.take() || away && peer.outbox.holds_unread();
+        connections.iter().filter(|(_, peer)| came(peer)).map(|(conn, _)| *conn).collect()
     }
 }
 

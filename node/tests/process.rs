@@ -3,12 +3,15 @@
 #[path = "common/alone.rs"]
 mod alone;
 mod common;
+#[path = "common/ports.rs"]
+mod ports;
 
 use std::fs;
 use std::io::{BufReader, Read};
 use std::net::TcpListener;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use node_client::ConnectOptions;
 use rustix::process::{Pid, Signal, kill_process};
@@ -144,4 +147,49 @@ fn a_disk_that_refuses_stops_the_member_before_anything_is_acknowledged() {
     let (status, stderr) = ended(node);
     assert_eq!(status.code(), Some(1), "{stderr}");
     assert!(stderr.contains(&reason) && reason.starts_with("failed to "), "{reason}: {stderr}");
+}
+
+/// Three members by flags alone.
+fn three(dir: &std::path::Path) -> Vec<Node> {
+    let base = ports::free_ports(9);
+    let servers: Vec<String> = (0..3)
+        .map(|index| format!("{}=127.0.0.1:{}:{}", index + 1, base + index, base + 3 + index))
+        .collect();
+    let start = |index: u16| {
+        let id = (index + 1).to_string();
+        let mut command = Command::new(NODE);
+        command
+            .args(["--events", "--id", &id, "--client-addr"])
+            .arg(format!("127.0.0.1:{}", base + 6 + index));
+        command.arg("--data-dir").arg(dir.join(&id));
+        command.args(servers.iter().flat_map(|server| ["--server", server]));
+        Node::listen(command)
+    };
+    (0..3).map(start).collect()
+}
+
+#[test]
+fn a_leader_that_is_stopped_is_missed_long_before_one_that_is_stuck() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let nodes = three(dir.path());
+    let leaders: Vec<u64> =
+        nodes.iter().map(|node| node.event("established")["leader"].as_u64().expect("a member")).collect();
+    let leader = leaders[0];
+    assert_eq!(leaders, [leader; 3]);
+    let index = usize::try_from(leader).expect("few") - 1;
+    signal(&nodes[index], Signal::STOP);
+    let stopped = Instant::now();
+    for (other, node) in nodes.iter().enumerate().filter(|(other, _)| *other != index) {
+        let looking = node.event("looking");
+        // The first is that of its start.
+        let looking = if looking["left"].is_null() { node.event("looking") } else { looking };
+        assert_eq!(looking["left"], leader, "member {}", other + 1);
+    }
+    // No thread speaks for a process that is stopped. A second is four peer time-outs.
+    assert!(stopped.elapsed() < Duration::from_secs(5), "{:?}", stopped.elapsed());
+    for (_, node) in nodes.iter().enumerate().filter(|(other, _)| *other != index) {
+        assert_ne!(node.event("established")["leader"], leader);
+    }
+    signal(&nodes[index], Signal::CONT);
+    assert_ne!(nodes[index].event("established")["leader"], leader);
 }

@@ -40,6 +40,8 @@ const DEFAULT_PEER_TIMEOUT: Duration = Duration::from_millis(250);
 /// Below five ticks of the core a busy machine would elect without need.
 const MIN_PEER_TIMEOUT: Duration = Duration::from_millis(50);
 const MAX_PEER_TIMEOUT: Duration = Duration::from_secs(60);
+/// A step may work that long.
+const STEP_LIMIT: Duration = Duration::from_secs(10);
 const DEFAULT_TICK_TIME: Duration = Duration::from_millis(2000);
 const MIN_TICK_TIME: Duration = Duration::from_millis(10);
 const MAX_TICK_TIME: Duration = Duration::from_secs(60);
@@ -142,13 +144,21 @@ pub struct NodeConfig {
 }
 
 /// How a process drives its member. The default is what an ensemble in service wants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manner {
     /// For how long the log's writer lets work gather before each fsync.
     pub linger: Duration,
     /// Clients are heard before peers, as in a server with a thread for each connection, which knows no order
     /// between them.
     pub clients_first: bool,
+    /// For how long one step may work before the member passes for stuck, and its peers give up on it.
+    pub step_limit: Duration,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Self { linger: Duration::ZERO, clients_first: false, step_limit: STEP_LIMIT }
+    }
 }
 
 impl NodeConfig {

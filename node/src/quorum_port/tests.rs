@@ -5,7 +5,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::*;
 use crate::address::HostPort;
 use crate::book::Book;
+use crate::clock::Clock;
 use crate::testing::{config, connect, from_peer, listener, local};
+use node_wire::jute::encode;
+use node_wire::quorum::{LEARNER_PROTOCOL, LearnerInfo};
 use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
 
 fn packet(kind: PacketType, zxid: i64) -> QuorumPacket {
@@ -26,7 +29,8 @@ fn port(peer: &HostPort) -> (Rc<QuorumPort>, Rc<Inbox>) {
         line.quorum = peer.clone();
     }
     let book = Rc::new(Book::new(&config));
-    (QuorumPort::new(Rc::new(config), book, Rc::clone(&inbox)), inbox)
+    let pulse = Pulse::new(Clock::start(), config.peer_timeout, config.manner.step_limit);
+    (QuorumPort::new(Rc::new(config), book, Rc::clone(&inbox), pulse), inbox)
 }
 
 /// A learner's connection, as both sides have it.
@@ -141,5 +145,51 @@ fn a_dial_that_is_refused_is_told_and_takes_its_time() {
         assert!(started.elapsed() >= MIN_DIAL);
         port.dial(ServerId(9));
         assert!(matches!(from_peer(&inbox).await, Input::DialFailed { leader: ServerId(9) }));
+    });
+}
+
+/// What a member of ours, or one of Apache's, says first.
+fn introduction(dialect: Dialect) -> BytesMut {
+    let info = LearnerInfo { server: ServerId(2), protocol: LEARNER_PROTOCOL, config_version: 0, dialect };
+    encoded(&QuorumPacket::new(PacketType::FollowerInfo, 0, Some(encode(|w| info.encode(w)))))
+}
+
+#[test]
+fn somebody_speaks_for_the_member_to_ours_alone_and_not_before_they_take_it() {
+    local(async {
+        for (dialect, speaks) in [(Dialect::Own, true), (Dialect::Apache, false)] {
+            let (port, inbox, conn, mut learner) = accepted().await;
+            learner.write_all(&introduction(dialect)).await.expect("written");
+            let Input::Packet { .. } = from_peer(&inbox).await else { panic!("no packet") };
+            let mut expected = Vec::new();
+            for kind in [PacketType::LeaderInfo, PacketType::Diff, PacketType::NewLeader] {
+                port.send(conn, &packet(kind, 1));
+                port.flush();
+                port.pulse.speak(b"PING");
+                expected.extend_from_slice(&encoded(&packet(kind, 1)));
+            }
+            expected.extend_from_slice(if speaks { b"PING" } else { b"" });
+            port.close(conn);
+            let mut got = Vec::new();
+            learner.read_to_end(&mut got).await.expect("an end");
+            assert_eq!(got, expected, "{dialect:?}");
+        }
+    });
+}
+
+#[test]
+fn part_of_a_packet_is_a_sign_of_life_and_so_is_what_nobody_read_yet() {
+    local(async {
+        let (port, _inbox, conn, mut learner) = accepted().await;
+        let bytes = encoded(&packet(PacketType::Ack, 1));
+        assert_eq!(port.signs_of_life(true), [], "nothing came");
+        learner.write_all(&bytes[..5]).await.expect("written");
+        // The connection's task has not run since.
+        while port.signs_of_life(true) != [conn] {}
+        assert_eq!(port.signs_of_life(false), []);
+        while port.signs_of_life(false) != [conn] {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(port.signs_of_life(true), [], "told once");
     });
 }

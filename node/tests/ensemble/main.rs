@@ -5,6 +5,7 @@ mod frames;
 mod members;
 mod raw;
 mod watching;
+mod working;
 
 use std::time::Duration;
 

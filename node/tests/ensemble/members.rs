@@ -9,7 +9,7 @@ use node::NodeConfig;
 use node::address::{HostPort, ServerLine, ServerRole};
 use node::cli::Args;
 use node::net::{Listeners, PeerListeners};
-use node_core::Zab;
+use node_core::{Factory, Zab};
 use node_wire::ids::ServerId;
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -40,6 +40,12 @@ pub(crate) struct Ensemble {
     dir: TempDir,
     /// Transactions between two snapshots.
     pub(crate) snap_count: u64,
+    /// Silence after which members give up on each other.
+    pub(crate) peer_timeout: Option<Duration>,
+    /// How long a step may work.
+    pub(crate) step_limit: Option<Duration>,
+    /// By which rules members are made.
+    pub(crate) factory: fn() -> Box<dyn Factory>,
     ports: BTreeMap<u64, Ports>,
     running: BTreeMap<u64, Running>,
 }
@@ -76,7 +82,15 @@ impl Ensemble {
         let ports =
             (1..=count).map(|id| (id, Ports { client: bind(), quorum: bind(), election: bind() })).collect();
         let dir = tempfile::tempdir().expect("a directory");
-        Self { dir, snap_count: 100_000, ports, running: BTreeMap::new() }
+        Self {
+            dir,
+            snap_count: 100_000,
+            peer_timeout: None,
+            step_limit: None,
+            factory: || Box::new(Zab),
+            ports,
+            running: BTreeMap::new(),
+        }
     }
 
     pub(crate) fn client_addr(&self, id: u64) -> SocketAddr {
@@ -104,8 +118,9 @@ impl Ensemble {
         let listeners =
             Listeners { client: clone(&ports.client), secure: None, peers, admin: None, metrics: None };
         let (stop, stopped) = oneshot::channel::<()>();
+        let factory = self.factory;
         let run = move || {
-            node::run_until(config, &Zab, listeners, || {
+            node::run_until(config, &*factory(), listeners, || {
                 Ok(async move {
                     // Dropped or sent: both mean the end.
                     let _ = stopped.await;
@@ -149,6 +164,8 @@ impl Ensemble {
         let mut config = NodeConfig::from_args(&args).expect("possible");
         // Znodes whose time is over go soon.
         config.rules.container_check = Duration::from_millis(100);
+        config.peer_timeout = self.peer_timeout.unwrap_or(config.peer_timeout);
+        config.manner.step_limit = self.step_limit.unwrap_or(config.manner.step_limit);
         if self.ports.len() > 1 {
             let line = |ports: &Ports| ServerLine {
                 quorum: at(&ports.quorum),
