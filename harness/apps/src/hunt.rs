@@ -14,6 +14,9 @@ pub const OF_CANDIDATES: Budget =
 /// What may go wrong where one is active and others stand by. Their base znode stays.
 pub const OF_PROCESSES: Budget = Budget { removals: 0, ..OF_CANDIDATES };
 
+/// Worlds that find every planted bug, the rarest one too.
+pub const WORLDS: u64 = 20_000;
+
 /// Events of a world at most.
 const EVENTS: usize = 150;
 

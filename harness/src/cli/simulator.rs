@@ -105,9 +105,9 @@ pub struct SelftestArgs {
     /// Only these bugs, by name, with commas between
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Worlds in which a bug is hunted at most
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub seeds: u64,
+    /// Worlds in which a bug is hunted at most [default: 10,000; with model as many as find them all]
+    #[arg(long, value_name = "N")]
+    pub seeds: Option<u64>,
     /// No more than a thousand worlds for a bug, looking inside only, nothing made small: what CI runs
     #[arg(long)]
     pub quick: bool,

@@ -28,7 +28,7 @@ use crate::progress::Progress;
 /// Hunts the bugs.
 pub fn selftest(args: &SelftestArgs) -> Result<Exit, Failure> {
     let bugs = bugs(&args.only)?;
-    if args.seeds == 0 {
+    if args.seeds == Some(0) {
         return Err(Failure::usage("--seeds 0: write in how many worlds a bug is hunted at most"));
     }
     let progress = Progress::on_stderr();
@@ -62,7 +62,8 @@ fn in_worlds(args: &SelftestArgs, bugs: &[Mutant], progress: &Progress) -> Resul
             ))
         })?),
     };
-    let bounds = hunt::Bounds { seeds: args.seeds, quick: args.quick, jobs: jobs(args.jobs)? };
+    let bounds =
+        hunt::Bounds { seeds: args.seeds.unwrap_or(hunt::WORLDS), quick: args.quick, jobs: jobs(args.jobs)? };
     let found = interruptible(progress, |stop| hunt::hunt(bugs, bounds, stop, progress))?;
     progress.clear();
     print(&table::of_worlds(&found, args.format)?)?;

@@ -74,7 +74,7 @@ fn broken(check: &CheckResult) -> Broken {
         "command" => plain(&check.summary),
         "recovery" => story("a member that does not come back", check.summary.clone()),
         "progress" => story("a connected quorum that does not go on", check.summary.clone()),
-        // These say in their summary which promise it is, and of which object: `set 3: an element was lost`.
+        // These say in their summary which promise it is, and of which object: `set 3: a read was stale`.
         _ => match check.evidence.get("kind").and_then(Value::as_str) {
             Some(kind) => plain(kind),
             None => plain(&check.name),
@@ -334,10 +334,10 @@ mod tests {
         let found = simplest(&[check("linearizable", "read 7, a value that nobody ever wrote", ops)]);
         assert_eq!(found.map(|(_, broken)| broken.fact), Some(None));
         let mut set = check("set", "", Vec::new());
-        set.evidence = json!({"kind": "an element was lost"});
+        set.evidence = json!({"kind": "an acknowledged element was lost"});
         assert_eq!(
             simplest(&[set]).map(|(_, broken)| broken.promise).as_deref(),
-            Some("an element was lost")
+            Some("an acknowledged element was lost")
         );
     }
 }

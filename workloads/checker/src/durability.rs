@@ -4,7 +4,8 @@
 //! unknown fate since the version was 0, the version at the end lies between `a` and `a + o`, on every
 //! member. Fewer means that an acknowledged change was lost, more that one was made that nobody asked for, or
 //! twice. Besides, no reply may have shown a version beyond the last one, and the last value must come from
-//! somebody who may have written it last.
+//! somebody who may have written it last. Where no versions are told, that is all that a register shows: of
+//! two changes of which one was lost it still holds the other, so nothing is claimed of what was overwritten.
 //!
 //! Of a history whose end is missing ([`Extent::Beginning`]) only the lower bounds hold: more changes came,
 //! and other values, but none of what was acknowledged may be undone.
@@ -208,20 +209,50 @@ pub fn check(history: &History, extent: Extent, states: &[FinalState], members: 
                 .with_counterexample(counterexample(why, &culprits, expected.ops));
         }
     }
-    let changes: i64 = expected.values().map(Expected::counted).sum();
+    let changes: usize = expected.values().map(|expected| expected.acknowledged.len()).sum();
     let open: usize = expected.values().map(|expected| expected.open.len()).sum();
-    let evidence = json!({"acknowledged": changes, "open": open, "states": states.len()});
-    match missing(states, members, expected.keys().copied()) {
-        Some(missing) => CheckResult::new(DURABILITY, Verdict::Unknown, missing).with_evidence(evidence),
-        None => {
-            let summary = format!(
-                "all {} acknowledged changes are on each of {} members ({} of unknown fate)",
-                figures::count(changes),
-                members.len(),
-                figures::count(open)
-            );
-            CheckResult::new(DURABILITY, Verdict::Valid, summary).with_evidence(evidence)
-        }
+    let by_version = states.iter().all(|state| state.version.is_some());
+    let evidence = json!({"acknowledged": changes, "open": open, "states": states.len(),
+        "by_version": by_version});
+    if let Some(missing) = missing(states, members, expected.keys().copied()) {
+        return CheckResult::new(DURABILITY, Verdict::Unknown, missing).with_evidence(evidence);
+    }
+    if changes == 0 && open == 0 {
+        let summary = "nothing was changed, so nothing could be lost";
+        return CheckResult::nothing_judged(DURABILITY, summary).with_evidence(evidence);
+    }
+    if !by_version && !extent.is_whole() {
+        let summary = "without versions and without the history's end, nothing tells which value may be last";
+        return CheckResult::nothing_judged(DURABILITY, summary).with_evidence(evidence);
+    }
+    let summary = shows(Shown { by_version, is_whole: extent.is_whole(), changes, open }, members.len());
+    CheckResult::new(DURABILITY, Verdict::Valid, summary).with_evidence(evidence)
+}
+
+/// What final states were held against.
+struct Shown {
+    by_version: bool,
+    is_whole: bool,
+    changes: usize,
+    open: usize,
+}
+
+/// What final states show that are all as they may be, and no more.
+fn shows(Shown { by_version, is_whole, changes, open }: Shown, members: usize) -> String {
+    let (changes, open) = (figures::count(changes), figures::count(open));
+    match (by_version, is_whole) {
+        (true, true) => format!(
+            "each of {members} members counts as many changes as were acknowledged ({changes}; {open} of \
+             unknown fate), and holds last values that may be the last"
+        ),
+        (true, false) => format!(
+            "each of {members} members counts no fewer changes than the {changes} that were acknowledged in \
+             what is there of the history"
+        ),
+        (false, _) => format!(
+            "each last value on each of {members} members may be the last of {changes} acknowledged changes \
+             ({open} of unknown fate); without versions, what was overwritten shows no loss"
+        ),
     }
 }
 
@@ -273,6 +304,10 @@ fn judge_elements(
         return lost.told(acknowledged, members.len());
     }
     let evidence = json!({"acknowledged": acknowledged, "states": states.len()});
+    if acknowledged == 0 && missing(states, members, expected.keys().copied()).is_none() {
+        let summary = "no element was acknowledged, so none could be lost";
+        return CheckResult::nothing_judged(DURABILITY, summary).with_evidence(evidence);
+    }
     match missing(states, members, expected.keys().copied()) {
         Some(missing) => CheckResult::new(DURABILITY, Verdict::Unknown, missing).with_evidence(evidence),
         None => {
@@ -454,6 +489,42 @@ mod tests {
         // Version 1 would lose the write of 13, version 4 would need a change that nobody asked for.
         assert_eq!(verdict(&history, 1, 11), Verdict::Invalid);
         assert_eq!(verdict(&history, 4, 13), Verdict::Invalid);
+    }
+
+    #[test]
+    fn a_valid_final_state_claims_what_was_counted_and_no_more() {
+        let history = writes(&[(10, Some(0)), (11, Some(1)), (12, None)]);
+        let summary = |state: FinalState, extent| check(&history, extent, &[state], &[1]).summary;
+        let told = |version: Option<i64>| FinalState { version, ..state(1, 1, 11) };
+        assert_eq!(
+            summary(told(Some(1)), Extent::Whole),
+            "each of 1 members counts as many changes as were acknowledged (2; 1 of unknown fate), and holds \
+             last values that may be the last"
+        );
+        assert_eq!(
+            summary(told(None), Extent::Whole),
+            "each last value on each of 1 members may be the last of 2 acknowledged changes (1 of unknown \
+             fate); without versions, what was overwritten shows no loss"
+        );
+        assert!(summary(told(Some(1)), Extent::Beginning).contains("no fewer changes than the 2"));
+        assert!(check(&history, Extent::Beginning, &[told(None)], &[1]).nothing_judged);
+        let nothing = check(&writes(&[]), Extent::Whole, &[told(None)], &[1]);
+        assert!(nothing.nothing_judged, "{}", nothing.summary);
+    }
+
+    #[test]
+    fn a_lost_update_without_versions_is_not_told_as_a_change_that_is_there() {
+        let cas = |process, to, at| {
+            [EventKind::Invoke, EventKind::Ok].map(|kind| {
+                let time = at + u64::from(kind == EventKind::Ok);
+                Event::new(process, kind, Function::Cas, 0, Value::Pair(Some(1), to), time)
+            })
+        };
+        let both = History::from_events([cas(1, 2, 0), cas(2, 3, 5)].concat()).unwrap();
+        let last = FinalState { version: None, ..state(1, 0, 3) };
+        let result = check(&both, Extent::Whole, &[last], &[1]);
+        assert!(!result.summary.contains("all 2"), "{}", result.summary);
+        assert!(result.summary.ends_with("what was overwritten shows no loss"), "{}", result.summary);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Planted bugs of recipes, hunted in a model of an ensemble; and the sound recipes in the same worlds.
 
-use harness_apps::hunt::{Hunted, accused, hunt};
+use harness_apps::hunt::{Hunted, WORLDS, accused, hunt};
 use serde_json::json;
 
 use super::table::{Grid, strings};
@@ -19,8 +19,9 @@ pub(super) fn selftest(args: &SelftestArgs, progress: &Progress) -> Result<Exit,
         return Err(Failure::usage("--only: bugs of recipes are hunted all together; leave it out"));
     }
     progress.say("hunting the bugs of recipes in a model of an ensemble");
-    let found: Vec<Hunted> = hunt(args.seeds).collect();
-    let accused: Vec<_> = (0..CLEAN.min(args.seeds))
+    let worlds = args.seeds.unwrap_or(WORLDS);
+    let found: Vec<Hunted> = hunt(worlds).collect();
+    let accused: Vec<_> = (0..CLEAN.min(worlds))
         .flat_map(|seed| accused(seed).into_iter().map(move |one| (seed, one)))
         .collect();
     print(&table(&found, args.format))?;
