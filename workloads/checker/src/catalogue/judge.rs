@@ -4,12 +4,14 @@ use std::num::NonZeroUsize;
 
 use serde_json::json;
 
+use super::independent::Independent;
 use super::keyed::Registers;
 use super::{Condition, ModelName, Unconfirmed, confirm_orders};
 use crate::budget::Budget;
 use crate::confirm::RealTime;
-use crate::history::{History, LoadError, Pairing, Record, event_of};
+use crate::history::{History, LoadError, Op, OpKind, Outcome, Pairing, Record, event_of};
 use crate::model::counter::Counter;
+use crate::model::keyed::Keyed;
 use crate::model::kv::Kv;
 use crate::model::multi_register::MultiRegister;
 use crate::model::mutex::Mutex;
@@ -65,15 +67,23 @@ pub fn judge(records: Records<'_>, question: &Question) -> Result<Judged, Refusa
     if !model.conditions().contains(&condition) {
         return Err(Refusal::NoSuchCondition { model, condition });
     }
+    let mut records = Independent::new(model, records);
+    let is_keyed = records.is_keyed()?;
+    let records = &mut records;
     match model {
         ModelName::CasRegister | ModelName::Register => {
             let history = registers(&mut only(model, records))?;
-            Ok(of_registers(&history, question))
+            let judged = of_registers(&history, question);
+            Ok(if history.ops().iter().any(tells) { judged } else { unobserved(judged) })
         }
         ModelName::Kv => object(&Kv::default(), records, question),
+        ModelName::Mutex if is_keyed => object(&Keyed::new(Mutex), records, question),
         ModelName::Mutex => object(&Mutex, records, question),
+        ModelName::Set if is_keyed => object(&Keyed::new(Set::default()), records, question),
         ModelName::Set => object(&Set::default(), records, question),
+        ModelName::Queue if is_keyed => object(&Keyed::new(Queue::default()), records, question),
         ModelName::Queue => object(&Queue::default(), records, question),
+        ModelName::Counter if is_keyed => object(&Keyed::new(Counter), records, question),
         ModelName::Counter => object(&Counter, records, question),
         ModelName::MultiRegister => of_several_registers(records, question),
         ModelName::Znode => of_znodes(records, question),
@@ -109,14 +119,25 @@ pub fn confirm(
             return Err(Unconfirmed::Condition);
         }
     };
+    let mut records = Independent::new(model, records);
+    let is_keyed = records.is_keyed()?;
+    let records = &mut records;
     match model {
         ModelName::CasRegister | ModelName::Register => {
             confirm_object(&Registers::default(), &mut only(model, records), witness, real_time)
         }
         ModelName::Kv => confirm_object(&Kv::default(), records, witness, real_time),
+        ModelName::Mutex if is_keyed => confirm_object(&Keyed::new(Mutex), records, witness, real_time),
         ModelName::Mutex => confirm_object(&Mutex, records, witness, real_time),
+        ModelName::Set if is_keyed => {
+            confirm_object(&Keyed::new(Set::default()), records, witness, real_time)
+        }
         ModelName::Set => confirm_object(&Set::default(), records, witness, real_time),
+        ModelName::Queue if is_keyed => {
+            confirm_object(&Keyed::new(Queue::default()), records, witness, real_time)
+        }
         ModelName::Queue => confirm_object(&Queue::default(), records, witness, real_time),
+        ModelName::Counter if is_keyed => confirm_object(&Keyed::new(Counter), records, witness, real_time),
         ModelName::Counter => confirm_object(&Counter, records, witness, real_time),
         ModelName::MultiRegister => confirm_several_registers(records, witness, real_time),
         ModelName::Znode => {
@@ -163,7 +184,29 @@ where
     M::Op: Send + Sync,
 {
     let calls = pair(model, records)?;
-    Ok(searched(model, &calls, |call| call.process, question))
+    let judged = searched(model, &calls, |call| call.process, question);
+    Ok(if observed(model, &calls) { judged } else { unobserved(judged) })
+}
+
+/// Whether an answer says something about what the object held.
+fn observed<M: Model>(model: &M, calls: &[Call<M::Op>]) -> bool {
+    calls.iter().any(|call| !call.is_open() && model.tells(&call.op))
+}
+
+/// Whether an operation's answer says something about what its register held.
+fn tells(op: &Op) -> bool {
+    let is_read = op.outcome == Outcome::Ok && matches!(op.kind, OpKind::Read { .. } | OpKind::Cas { .. });
+    is_read || op.is_refused_cas() || op.version.is_some()
+}
+
+/// Nothing was read, and so nothing was tested: any answer would do.
+fn unobserved(judged: Judged) -> Judged {
+    if judged.result.verdict != Verdict::Valid {
+        return judged;
+    }
+    let summary = "nothing was observed: no answer says what was there, so nothing was tested";
+    let result = CheckResult { summary: summary.to_owned(), verdict: Verdict::Unknown, ..judged.result };
+    Judged { result, witness: Vec::new() }
 }
 
 fn searched<M>(
@@ -209,7 +252,8 @@ fn of_several_registers(records: Records<'_>, question: &Question) -> Result<Jud
         }
     }
     // There is always a beginning, if only that nothing was there.
-    best.ok_or(Refusal::History(LoadError::Empty))
+    let best = best.ok_or(Refusal::History(LoadError::Empty))?;
+    Ok(if observed(&model, &calls) { best } else { unobserved(best) })
 }
 
 fn confirm_several_registers(

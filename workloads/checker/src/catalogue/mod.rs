@@ -5,6 +5,7 @@
 //! is in them is decided: nothing is listed that answers "not yet".
 
 mod confirm;
+mod independent;
 mod judge;
 mod keyed;
 mod name;

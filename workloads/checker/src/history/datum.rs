@@ -63,6 +63,21 @@ impl Datum {
         entries.iter().find(|(name, _)| name.as_text() == Some(key)).map(|(_, value)| value)
     }
 
+    /// The same with the entries of its maps sorted: two maps are one, in whatever order they were written.
+    #[must_use]
+    pub(crate) fn in_any_order(&self) -> Self {
+        match self {
+            Self::List(elements) => Self::List(elements.iter().map(Self::in_any_order).collect()),
+            Self::Map(entries) => {
+                let sorted = |(key, value): &(Self, Self)| (key.in_any_order(), value.in_any_order());
+                let mut entries: Vec<(Self, Self)> = entries.iter().map(sorted).collect();
+                entries.sort_unstable();
+                Self::Map(entries)
+            }
+            other => other.clone(),
+        }
+    }
+
     /// Whether this is nothing.
     #[must_use]
     pub fn is_nil(&self) -> bool {

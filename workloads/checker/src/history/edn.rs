@@ -198,7 +198,12 @@ impl<'a> Parser<'a> {
         match self.text.get(self.at + 1) {
             Some(b'{') => {
                 self.at += 1;
-                self.list(b'}')
+                // A set is the same in any order.
+                let mut set = self.list(b'}')?;
+                if let Datum::List(elements) = &mut set {
+                    elements.sort_unstable();
+                }
+                Ok(set)
             }
             Some(b'"') => {
                 self.at += 1;

@@ -34,6 +34,11 @@ impl Tuples {
             Datum::List(pair) if pair.len() == 2 && pair[0] == key => {
                 record.value = pair.pop().unwrap_or_default();
             }
+            // An answer of another key: whoever pairs the lines says so.
+            Datum::List(pair) if pair.len() == 2 && record.kind == EventKind::Ok => {
+                record.key = pair[0].clone();
+                return;
+            }
             // What failed, and a change that is answered without a value, need not repeat it.
             _ => {}
         }

@@ -71,6 +71,10 @@ impl Model for Counter {
         !matches!(op, CounterOp::Read(_))
     }
 
+    fn tells(&self, op: &CounterOp) -> bool {
+        matches!(op, CounterOp::Read(_) | CounterOp::Add(_, Some(_)))
+    }
+
     fn same(&self, one: &CounterOp, other: &CounterOp) -> bool {
         one == other
     }

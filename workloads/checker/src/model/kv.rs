@@ -163,6 +163,10 @@ impl Model for Kv {
         !matches!(op.action, KvAction::Get(_))
     }
 
+    fn tells(&self, op: &KvOp) -> bool {
+        matches!(op.action, KvAction::Get(_))
+    }
+
     fn same(&self, one: &KvOp, other: &KvOp) -> bool {
         one == other
     }

@@ -57,6 +57,7 @@
 //! ```
 
 pub mod counter;
+pub mod keyed;
 pub mod kv;
 mod kv_op;
 pub mod multi_register;
@@ -118,12 +119,24 @@ pub trait Model {
         format!("{op:?}")
     }
 
+    /// The same of an operation of which only this is `left` among a few others, see [`Model::without`]: what was
+    /// answered, where what is left of it would look like another answer.
+    fn describe_left(&self, _op: &Self::Op, left: &Self::Op) -> String {
+        self.describe(left)
+    }
+
     /// Whether, given how it was answered, it leaves every state as it is in which that answer is possible. A
     /// search places such an operation as soon as its answer is right. A refused compare-and-set is one
     /// although it asked for a change; a write of the value that is there already is none, because elsewhere
     /// it would change something.
     fn observes(&self, op: &Self::Op) -> bool {
         !self.changes(op)
+    }
+
+    /// Whether its answer says something about what the object held: whether there is a state in which it can't
+    /// be. Of a history of which no answer does nothing was observed.
+    fn tells(&self, _op: &Self::Op) -> bool {
+        true
     }
 
     /// Whether two operations do the same in every state. A search then tries one of them only.

@@ -227,6 +227,10 @@ impl Model for MultiRegister {
         op.iter().any(|micro| matches!(micro, Micro::Write(..)))
     }
 
+    fn tells(&self, op: &Transaction) -> bool {
+        op.iter().any(|micro| matches!(micro, Micro::Read(..)))
+    }
+
     fn same(&self, one: &Transaction, other: &Transaction) -> bool {
         one == other
     }

@@ -31,6 +31,10 @@ impl Names {
         if let Some(&number) = table.numbers.get(name) {
             return Ok(number);
         }
+        let name = &name.in_any_order();
+        if let Some(&number) = table.numbers.get(name) {
+            return Ok(number);
+        }
         let number = u32::try_from(table.names.len()).map_err(|_| "too many different values".to_owned())?;
         table.numbers.insert(name.clone(), number);
         table.names.push(name.clone());

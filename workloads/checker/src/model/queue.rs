@@ -157,6 +157,10 @@ impl Model for Queue {
         one == other
     }
 
+    fn tells(&self, op: &QueueOp) -> bool {
+        matches!(op, QueueOp::Dequeue(_) | QueueOp::Empty)
+    }
+
     fn elements(&self, op: &QueueOp) -> Vec<u64> {
         match *op {
             QueueOp::Enqueue(value) | QueueOp::Dequeue(value) => vec![value.into()],

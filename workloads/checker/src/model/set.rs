@@ -226,6 +226,10 @@ impl Model for Set {
         !matches!(op, SetOp::Add(_, None | Some(true)) | SetOp::Remove(_, None | Some(true)))
     }
 
+    fn tells(&self, op: &SetOp) -> bool {
+        !matches!(op, SetOp::Add(_, None) | SetOp::Remove(_, None))
+    }
+
     fn same(&self, one: &SetOp, other: &SetOp) -> bool {
         one == other
     }
@@ -264,6 +268,15 @@ impl Model for Set {
             }
             SetOp::Read(all) => format!("read → {}", self.show(all).unwrap_or_default()),
         }
+    }
+
+    /// What is left first: it is what the others are about.
+    fn describe_left(&self, op: &SetOp, left: &SetOp) -> String {
+        let (SetOp::Read(all), SetOp::Read(kept)) = (op, left) else { return self.describe(left) };
+        let others = all.iter().filter(|element| !kept.contains(*element));
+        let names: Vec<String> =
+            kept.iter().chain(others).map(|element| self.names.name(element).to_string()).collect();
+        format!("read → {}", few(names.into_iter(), ["{", "}"]))
     }
 
     fn show(&self, state: &Elements) -> Option<String> {

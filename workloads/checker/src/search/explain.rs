@@ -13,22 +13,33 @@ use crate::verdict::{Counterexample, OpView};
 const MAX_STATES: usize = 4;
 const STEPS: u64 = 1_000_000;
 
-/// The counterexample of a violation among `of_ops` operations of a part of the object.
+/// The counterexample of a violation among these operations of a part of the object.
 pub(super) fn counterexample<M: Model>(
     model: &M,
     shrunk: &Shrunk<M::Op>,
     sentence: Option<String>,
-    of_ops: usize,
+    calls: &[&Call<M::Op>],
     budget: &Budget,
 ) -> Counterexample {
     let culprit = match shrunk.plain {
         Found::NoOrder { stuck_at } => Some(stuck_at),
         _ => stuck_at(model, shrunk, budget),
     };
-    let sentence = sentence.unwrap_or_else(|| told(model, shrunk, culprit, budget));
+    let sentence = sentence.unwrap_or_else(|| told(model, shrunk, culprit, calls, budget));
     let rechecked = matches!(shrunk.plain, Found::NoOrder { .. });
-    let view = |at: usize, impossible: bool| view(model, &shrunk.part[at], impossible);
-    Counterexample::drawn(sentence, shrunk.part.len(), culprit, view, of_ops, rechecked)
+    let view = |at: usize, impossible: bool| {
+        let call = &shrunk.part[at];
+        OpView { call: described(model, call, calls), ..view(model, call, impossible) }
+    };
+    Counterexample::drawn(sentence, shrunk.part.len(), culprit, view, calls.len(), rechecked)
+}
+
+/// What was asked and answered, of which so much is left.
+fn described<M: Model>(model: &M, left: &Call<M::Op>, calls: &[&Call<M::Op>]) -> String {
+    match calls.iter().find(|call| call.index == left.index) {
+        Some(whole) => model.describe_left(&whole.op, &left.op),
+        None => model.describe(&left.op),
+    }
 }
 
 fn stuck_at<M: Model>(model: &M, shrunk: &Shrunk<M::Op>, budget: &Budget) -> Option<usize> {
@@ -40,10 +51,16 @@ fn stuck_at<M: Model>(model: &M, shrunk: &Shrunk<M::Op>, budget: &Budget) -> Opt
 }
 
 /// Names the operation that has no place, and what the object could be until it returned.
-fn told<M: Model>(model: &M, shrunk: &Shrunk<M::Op>, culprit: Option<usize>, budget: &Budget) -> String {
+fn told<M: Model>(
+    model: &M,
+    shrunk: &Shrunk<M::Op>,
+    culprit: Option<usize>,
+    calls: &[&Call<M::Op>],
+    budget: &Budget,
+) -> String {
     let Some(culprit) = culprit else { return "no order explains these operations".to_owned() };
     let call = &shrunk.part[culprit];
-    let what = format!("{} by process {} has no place", model.describe(&call.op), call.process);
+    let what = format!("{} by process {} has no place", described(model, call, calls), call.process);
     let states = until(model, &shrunk.calls(), culprit, budget).unwrap_or_default();
     let shown: Option<Vec<String>> = states.iter().take(MAX_STATES).map(|state| model.show(state)).collect();
     let object = model.name();

@@ -396,7 +396,7 @@ fn violation<M: Model>(
         let reason = format!("{by} refuted the history, the plain search did not: a bug of this checker");
         return PartResult::unknown(reason);
     }
-    let counterexample = explain::counterexample(model, shrunk, sentence, calls.len(), budget);
+    let counterexample = explain::counterexample(model, shrunk, sentence, calls, budget);
     PartResult { counterexample: Some(counterexample), ..PartResult::new(Verdict::Invalid, by) }
 }
 

@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use super::{Alarm, Answer, Checker, KeyAnswer};
 use crate::budget::{Budget, Exhausted};
-use crate::history::{Completeness, Event, EventLines, LoadError, MAX_LINE_BYTES};
+use crate::history::{
+    Completeness, Event, EventKind, EventLines, Function, LoadError, MAX_LINE_BYTES, Value,
+};
 
 /// Events that are handed over at once, and how many such chunks may wait.
 const CHUNK_EVENTS: usize = 1 << 12;
@@ -26,6 +28,10 @@ pub struct Checked {
     pub records: u64,
     /// Why it was not read to its end.
     pub gave_up: Option<Exhausted>,
+    /// Whether an answer says what a register held: without one nothing was tested.
+    pub observed: bool,
+    /// Whether a read was asked or answered with more than one value, which no register has.
+    pub several_values: bool,
 }
 
 impl Checked {
@@ -44,7 +50,9 @@ pub fn check_reader<R: Read + Send>(
     budget: &Budget,
     threads: usize,
 ) -> Result<Checked, LoadError> {
-    let mut checking = Checking { checker: Checker::new(), alarm: None, gave_up: None, budget };
+    let checker = Checker::new();
+    let mut checking =
+        Checking { checker, alarm: None, gave_up: None, budget, observed: false, several_values: false };
     let read = if threads > 1 {
         in_two_threads(reader, &mut checking)
     } else {
@@ -58,7 +66,7 @@ pub fn check_reader<R: Read + Send>(
             }
         }
     };
-    let Checking { checker, alarm, gave_up, .. } = checking;
+    let Checking { checker, alarm, gave_up, observed, several_values, .. } = checking;
     let seal = if gave_up.is_none() { Some(read?.finish()?) } else { None };
     let records = checker.records();
     let keys = checker.finish();
@@ -69,7 +77,7 @@ pub fn check_reader<R: Read + Send>(
         });
         alarms.min_by_key(|alarm| alarm.at_record)
     });
-    Ok(Checked { keys, alarm, seal, records, gave_up })
+    Ok(Checked { keys, alarm, seal, records, gave_up, observed, several_values })
 }
 
 type Chunk = Result<Vec<Event>, LoadError>;
@@ -118,11 +126,22 @@ struct Checking<'a> {
     alarm: Option<Alarm>,
     gave_up: Option<Exhausted>,
     budget: &'a Budget,
+    observed: bool,
+    several_values: bool,
 }
 
 impl Checking<'_> {
     fn take(&mut self, chunk: &[Event]) -> Result<(), LoadError> {
         for event in chunk {
+            let is_asked = event.kind == EventKind::Invoke;
+            self.observed |= match event.f {
+                Function::Read | Function::Cas => event.kind == EventKind::Ok,
+                _ => event.version.is_some(),
+            };
+            self.observed |= event.f == Function::Cas && event.kind == EventKind::Fail;
+            self.several_values |= event.f == Function::Read
+                && (event.kind == EventKind::Ok || is_asked)
+                && matches!(event.value, Value::Pair(..) | Value::List(_) | Value::Txn(_));
             let alarm = self.checker.push(event);
             let alarm = alarm.map_err(|source| LoadError::Pair { line: event.line, source })?;
             if self.alarm.is_none() {

@@ -202,8 +202,8 @@ fn reads_fit(txn: &Tried, lists: &[Vec<u32>]) -> bool {
 }
 
 #[test]
-fn snapshot_isolation_is_decided_as_its_definition_does_or_not_at_all() {
-    let (mut valid, mut invalid, mut undecided, mut skewed) = (0, 0, 0, 0);
+fn snapshot_isolation_is_decided_as_its_definition_does() {
+    let (mut valid, mut invalid, mut unordered, mut skewed) = (0, 0, 0, 0);
     for seed in 0..cases() {
         let (store, done) = random_history(seed ^ 0x51);
         let tried = tried(&done);
@@ -222,16 +222,17 @@ fn snapshot_isolation_is_decided_as_its_definition_does_or_not_at_all() {
             }
             Verdict::Invalid => {
                 assert!(!truth, "{}", context());
-                assert!(result.counterexample.as_ref().unwrap().rechecked, "{}", context());
+                // Where no order of unread appends is left, there is no cycle to be drawn.
+                assert!(result.counterexample.as_ref().is_none_or(|found| found.rechecked), "{}", context());
+                unordered += u64::from(result.counterexample.is_none());
                 invalid += 1;
             }
             Verdict::Unknown if result.summary.contains("nothing was tested") => assert!(truth),
-            Verdict::Unknown => undecided += 1,
+            Verdict::Unknown => panic!("undecided: {}", context()),
         }
     }
-    println!("{valid} valid, {skewed} of them with skew, {invalid} invalid, {undecided} undecided");
+    println!("{valid} valid, {skewed} of them with skew, {invalid} invalid, {unordered} of them by no cycle");
     assert!(valid > 0 && invalid > 0 && skewed > 0);
-    assert!(undecided * 50 < valid + invalid, "{undecided} undecided");
 }
 
 /// Breaks a rule and counts the histories until that is noticed.

@@ -14,8 +14,8 @@
 //! it and compares every answer. Only then the verdict is valid.
 //!
 //! For the serializable conditions this decides: edges are certain, and they suffice (see `graph`). Under
-//! snapshot isolation two appends to one list that nobody ever read may need an order that is not searched
-//! for; the verdict is then unknown.
+//! snapshot isolation two appends to one list that nobody ever read must not overlap, either way round: which
+//! way is searched for (`unread`), within the budget.
 //!
 //! What is deliberately absent: registers and predicates, so no G2 but G2-item; elements appended twice are
 //! refused.
@@ -33,6 +33,7 @@ mod recheck;
 mod replay;
 mod rule;
 mod scc;
+mod unread;
 
 #[cfg(test)]
 mod fuzz;
@@ -96,8 +97,9 @@ fn judge(history: &History, condition: Condition, budget: &Budget) -> Judged {
         let result = analysis.violation(history, condition, budget).with_evidence(evidence);
         return Judged { result: result.with_decided_by(NAME), witness: Vec::new() };
     }
-    let moments = match analysis.witness(condition, &mut meter) {
-        Ok(moments) => moments,
+    let moments = match analysis.witness(history, condition, &mut meter) {
+        Ok(Some(moments)) => moments,
+        Ok(None) => return unordered(history, condition, evidence, &mut meter),
         Err(why) => return unknown(format!("{why} before an order was found"), evidence),
     };
     if let Err(why) = replay::replay(history, &moments, condition) {
@@ -126,6 +128,39 @@ fn judge(history: &History, condition: Condition, budget: &Budget) -> Judged {
     let order = moments.iter().map(|moment| history.txns[moment.txn as usize].index);
     let witness = if serial { vec![PartOrder { part: None, order: order.collect() }] } else { Vec::new() };
     Judged { result: result.with_evidence(evidence).with_decided_by(NAME), witness }
+}
+
+/// Appends that nobody read have no order in which no two transactions overlap that append to one list.
+fn unordered(
+    history: &History,
+    condition: Condition,
+    mut evidence: serde_json::Value,
+    meter: &mut Meter,
+) -> Judged {
+    let all: Vec<u32> =
+        (0..).zip(&history.happened).filter(|(_, there)| **there).map(|(txn, _)| txn).collect();
+    let few = unread::fewest(all, |members| {
+        let records = recheck::records(history, members, &[]);
+        let Ok(part) = load::load(records.into_iter().map(Ok), &crate::budget::Interrupt::never()) else {
+            return Ok(true);
+        };
+        let analysis = Analysis::of(&part, meter)?;
+        Ok(!analysis.breaks(condition) && unread::order(&part, &analysis.graph, meter)?.is_some())
+    });
+    let records: Vec<u64> = few.iter().map(|txn| history.txns[*txn as usize].index).collect();
+    evidence["may_hold"] = json!(condition.weaker().map(Condition::as_str));
+    evidence["records"] = json!(records);
+    let named = if records.len() <= READABLE {
+        format!("those of records {}", records.iter().map(u64::to_string).collect::<Vec<_>>().join(", "))
+    } else {
+        format!("{} transactions", records.len())
+    };
+    let summary = format!(
+        "two transactions that append to one list must not overlap, and whatever the order of what nobody \
+         read, two of {named} do"
+    );
+    let result = CheckResult::new(condition.as_str(), Verdict::Invalid, summary);
+    Judged { result: result.with_evidence(evidence).with_decided_by(NAME), witness: Vec::new() }
 }
 
 /// All that can be told from a history, whatever was promised.
@@ -237,12 +272,20 @@ impl Analysis {
         }
     }
 
-    /// An order that keeps every edge that the condition is about.
-    fn witness(&self, condition: Condition, meter: &mut Meter) -> Result<Vec<Moment>, Exhausted> {
+    /// An order that keeps all that the condition is about; none if there is none.
+    fn witness(
+        &self,
+        history: &History,
+        condition: Condition,
+        meter: &mut Meter,
+    ) -> Result<Option<Vec<Moment>>, Exhausted> {
         let graph = &self.graph;
         // A serial order explains the answers under any condition, so where there is one it is taken.
         let snapshots = condition == Condition::SnapshotIsolation;
         let serial = snapshots && !self.cyclic.contains(&Condition::Serializable);
+        if snapshots && !serial {
+            return unread::order(history, graph, meter);
+        }
         let level = if serial { Condition::Serializable } else { condition };
         let view = cycle::level(graph, level);
         let found;
@@ -253,19 +296,14 @@ impl Analysis {
                 &found
             }
         };
-        let split = view.split && self.reversed.is_none();
         let mut moments = Vec::with_capacity(graph.txns as usize);
-        for &point in reversed.iter().rev() {
-            let (txn, second) = if split { (point / 2, point % 2 == 1) } else { (point, true) };
-            if !self.takes_part(txn) {
-                continue;
-            }
-            if snapshots && !split {
+        for &txn in reversed.iter().rev().filter(|txn| self.takes_part(**txn)) {
+            if snapshots {
                 moments.push(Moment { txn, commits: false });
             }
-            moments.push(Moment { txn, commits: second });
+            moments.push(Moment { txn, commits: true });
         }
-        Ok(moments)
+        Ok(Some(moments))
     }
 
     fn takes_part(&self, node: u32) -> bool {

@@ -65,7 +65,7 @@ fn tried(history: &History, members: &[u32], garbage: &[u32]) -> Vec<Tried> {
         .collect()
 }
 
-fn records(history: &History, members: &[u32], garbage: &[u32]) -> Vec<Record> {
+pub(super) fn records(history: &History, members: &[u32], garbage: &[u32]) -> Vec<Record> {
     let mut records: Vec<Record> = Vec::new();
     for &txn in members {
         let known = &history.txns[txn as usize];

@@ -142,7 +142,10 @@ fn snapshots(lists: &mut Lists<'_>, moments: &[Moment]) -> Result<(), String> {
             match micro.what {
                 What::Append(element) => {
                     if lists.held[micro.key as usize].length != start.length {
-                        return Err(format!("{} is a lost update", misfit(history, txn, at)));
+                        return Err(format!(
+                            "{}: another transaction appended to its list meanwhile",
+                            misfit(history, txn, at)
+                        ));
                     }
                     let expected = history.lists[micro.key as usize].order.get(held.length as usize);
                     if expected != Some(&element) {

@@ -307,3 +307,33 @@ fn malformed_lines_are_named() {
     );
     assert!(refused(Vec::clear).contains("empty"));
 }
+
+#[test]
+fn a_write_skew_is_snapshot_isolation_whoever_else_appends_unread() {
+    // The third comes between the two in some orders that the answers allow, and then its append crosses.
+    let skew = ["0 ok 0 9 | r x, append y 1, append z 1", "1 ok 0 9 | r y, append x 1"];
+    for third in ["2 ok 10 11 | append z 2", "2 ok 0 11 | append z 2", "2 ok 0 9 | append z 2, r y 1"] {
+        let [one, other] = skew;
+        for lines in [[one, other, third], [third, one, other], [other, third, one]] {
+            let script = lines.join("\n");
+            let judged = judge(&script, Condition::SnapshotIsolation).result;
+            assert_eq!(judged.verdict, Verdict::Valid, "{script}: {}", judged.summary);
+            assert_eq!(judge(&script, Condition::Serializable).result.verdict, Verdict::Invalid);
+        }
+    }
+}
+
+#[test]
+fn two_that_must_overlap_may_not_both_append_to_a_list_that_nobody_read() {
+    let judged = judge(
+        "0 ok 0 9 | r x, append y 1, append z 1
+         1 ok 0 9 | r y, append x 1, append z 2
+         2 ok 0 9 | append z 3
+         3 ok 0 9 | append v 1, r w",
+        Condition::SnapshotIsolation,
+    );
+    let result = judged.result;
+    assert_eq!(result.verdict, Verdict::Invalid, "{}", result.summary);
+    assert!(result.summary.ends_with("two of those of records 0, 1 do"), "{}", result.summary);
+    assert_eq!(result.evidence["may_hold"], "read-committed");
+}

@@ -1,0 +1,155 @@
+//! The same object under many keys, each independent of the others: what tests of many small objects are of.
+
+use super::names::Names;
+use super::{Call, Model};
+use crate::history::{Datum, Rank, Record};
+
+/// An object for each key.
+#[derive(Debug, Default)]
+pub struct Keyed<M> {
+    object: M,
+    keys: Names,
+    /// A key, and a part of its object where it has parts.
+    parts: Names,
+}
+
+/// What the objects hold that do not hold what they held at first, by the number of their key.
+pub type States<S> = Vec<(u32, S)>;
+
+impl<M: Model> Keyed<M> {
+    /// Objects as this one.
+    #[must_use]
+    pub fn new(object: M) -> Self {
+        Self { object, keys: Names::default(), parts: Names::default() }
+    }
+
+    fn inner(call: &Call<(u32, M::Op)>) -> Call<M::Op> {
+        let Call { op: (_, op), call, ret, process, index, invoke_ns, complete_ns } = call.clone();
+        Call { op, call, ret, process, index, invoke_ns, complete_ns }
+    }
+}
+
+impl<M: Model> Model for Keyed<M> {
+    /// The number of the key, and what is done with its object.
+    type Op = (u32, M::Op);
+    type State = States<M::State>;
+
+    fn name(&self) -> &'static str {
+        self.object.name()
+    }
+
+    fn initial(&self) -> Self::State {
+        Vec::new()
+    }
+
+    fn apply(&self, state: &Self::State, (key, op): &Self::Op) -> Option<Self::State> {
+        let place = state.binary_search_by_key(key, |(key, _)| *key);
+        let first = self.object.initial();
+        let held = place.map_or(&first, |at| &state[at].1);
+        let next = self.object.apply(held, op)?;
+        let mut states = state.clone();
+        match place {
+            Ok(at) if next == first => drop(states.remove(at)),
+            Ok(at) => states[at].1 = next,
+            Err(_) if next == first => {}
+            Err(at) => states.insert(at, (*key, next)),
+        }
+        Some(states)
+    }
+
+    fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<Self::Op>, String> {
+        let Some(op) = self.object.decode(invoked, completed)? else { return Ok(None) };
+        Ok(Some((self.keys.number(&invoked.key)?, op)))
+    }
+
+    fn part(&self, (key, op): &Self::Op) -> Option<u64> {
+        let name = self.keys.name(*key);
+        let part = match self.object.part(op) {
+            None => name,
+            Some(part) => Datum::List(vec![name, self.object.part_name(part)]),
+        };
+        // There are no more parts than operations, of which there are fewer than numbers.
+        self.parts.number(&part).ok().map(u64::from)
+    }
+
+    fn part_name(&self, part: u64) -> Datum {
+        u32::try_from(part).map_or(Datum::Nil, |part| self.parts.name(part))
+    }
+
+    fn changes(&self, (_, op): &Self::Op) -> bool {
+        self.object.changes(op)
+    }
+
+    fn observes(&self, (_, op): &Self::Op) -> bool {
+        self.object.observes(op)
+    }
+
+    fn tells(&self, (_, op): &Self::Op) -> bool {
+        self.object.tells(op)
+    }
+
+    fn same(&self, (key, op): &Self::Op, (other_key, other): &Self::Op) -> bool {
+        key == other_key && self.object.same(op, other)
+    }
+
+    /// Taken out of one object or of all that have it: what remains of each has an order if the whole has.
+    fn elements(&self, (_, op): &Self::Op) -> Vec<u64> {
+        self.object.elements(op)
+    }
+
+    fn without(&self, (key, op): &Self::Op, gone: &dyn Fn(u64) -> bool) -> Option<Self::Op> {
+        self.object.without(op, gone).map(|op| (*key, op))
+    }
+
+    fn held_bytes(&self, states: &Self::State) -> usize {
+        let held = states.iter().map(|(_, state)| self.object.held_bytes(state)).sum::<usize>();
+        held + states.len() * size_of::<(u32, M::State)>()
+    }
+
+    fn describe(&self, (key, op): &Self::Op) -> String {
+        format!("{} of key {}", self.object.describe(op), self.keys.name(*key))
+    }
+
+    fn describe_left(&self, (key, op): &Self::Op, (_, left): &Self::Op) -> String {
+        format!("{} of key {}", self.object.describe_left(op, left), self.keys.name(*key))
+    }
+
+    fn show(&self, states: &Self::State) -> Option<String> {
+        match states.as_slice() {
+            [] => self.object.show(&self.object.initial()),
+            [(_, only)] => self.object.show(only),
+            several => {
+                let shown: Option<Vec<String>> = several
+                    .iter()
+                    .map(|(key, state)| {
+                        Some(format!("{}: {}", self.keys.name(*key), self.object.show(state)?))
+                    })
+                    .collect();
+                Some(super::names::few(shown?.into_iter(), ["{", "}"]))
+            }
+        }
+    }
+
+    fn since(&self, calls: &[&Call<Self::Op>], moment: Rank) -> Option<Vec<(usize, Call<Self::Op>)>> {
+        let key = calls.first()?.op.0;
+        if calls.iter().any(|call| call.op.0 != key) {
+            return None;
+        }
+        let inner: Vec<Call<M::Op>> = calls.iter().map(|call| Self::inner(call)).collect();
+        let left = self.object.since(&inner.iter().collect::<Vec<_>>(), moment)?;
+        let outer = |call: Call<M::Op>| {
+            let Call { op, call, ret, process, index, invoke_ns, complete_ns } = call;
+            Call { op: (key, op), call, ret, process, index, invoke_ns, complete_ns }
+        };
+        Some(left.into_iter().map(|(at, call)| (at, outer(call))).collect())
+    }
+
+    fn shortcut(&self, calls: &[&Call<Self::Op>]) -> super::Shortcut {
+        let one_key = calls.windows(2).all(|pair| pair[0].op.0 == pair[1].op.0);
+        if !one_key {
+            return super::Shortcut::None;
+        }
+        let inner: Vec<Call<M::Op>> = calls.iter().map(|call| Self::inner(call)).collect();
+        self.object.shortcut(&inner.iter().collect::<Vec<_>>())
+    }
+}
