@@ -26,6 +26,13 @@ const STAT_LEN: usize = 6 * 8 + 3 * 4;
 /// The digest of one node. The root's path may be given as `/` or as the empty string.
 #[must_use]
 pub fn node_digest(path: &str, data: Option<&[u8]>, stat: &StatPersisted) -> u64 {
+    digest_behind(body_crc(path, data), path, stat)
+}
+
+/// The CRC-32 over a node's path and data, with which its digest begins. It stays the same while only the
+/// Stat changes, as a parent's does with each child: who keeps it need not read the data again.
+#[must_use]
+pub fn body_crc(path: &str, data: Option<&[u8]>) -> u32 {
     if path.starts_with(EXCLUDED_PREFIX) {
         return 0;
     }
@@ -36,6 +43,16 @@ pub fn node_digest(path: &str, data: Option<&[u8]>, stat: &StatPersisted) -> u64
     if let Some(data) = data {
         hasher.update(data);
     }
+    hasher.finalize()
+}
+
+/// The digest of a node, from what [`body_crc`] gave for its path and data.
+#[must_use]
+pub fn digest_behind(body: u32, path: &str, stat: &StatPersisted) -> u64 {
+    if path.starts_with(EXCLUDED_PREFIX) {
+        return 0;
+    }
+    let mut hasher = Hasher::new_with_initial(body);
     // Not the order of the record on the wire: pzxid comes third and the owner last.
     let mut fields = [0; STAT_LEN];
     let mut rest = &mut fields[..];

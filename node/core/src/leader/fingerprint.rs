@@ -24,6 +24,7 @@ impl Leader {
             next_ping,
             // Decides nothing while no node goes by itself, as in every world that is explored.
             next_reaping: _,
+            reaped_to: _,
             outstanding,
             // Follows from the journal.
             ahead: _,

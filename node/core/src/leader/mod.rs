@@ -27,6 +27,7 @@ mod sync;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bytestring::ByteString;
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::jute::{Reader, encode};
 use node_wire::quorum::{
@@ -128,6 +129,8 @@ pub(crate) struct Leader {
     next_ping: Duration,
     /// When to look for nodes that are left alone.
     next_reaping: Duration,
+    /// The last of those that were looked at, if there are more to look at.
+    reaped_to: Option<ByteString>,
     outstanding: Outstanding,
     /// The tree when all that is proposed is applied, where somebody wants its digest: see [`ahead`].
     ahead: Option<Tree>,
@@ -151,6 +154,7 @@ impl Leader {
             last_proposed: Zxid::ZERO,
             next_ping: base.awake,
             next_reaping: base.awake + base.config.clients.container_check,
+            reaped_to: None,
             outstanding: Outstanding::default(),
             ahead: None,
             sessions: SessionTracker::default(),

@@ -18,6 +18,7 @@ use node_wire::client::{
     CREATE_CONTAINER, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest, ErrorCode, Id,
     MultiOp, MultiRequest, OpCode, PERM_WRITE, SetAclRequest, SetDataRequest,
 };
+use node_wire::ephemeral::EphemeralType;
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::jute::{DecodeError, Reader, encode};
 use node_wire::membership::Membership;
@@ -27,7 +28,7 @@ use node_wire::txn::Txn;
 use crate::access::permits;
 use crate::ensemble::CONFIG_NODE;
 use crate::rules::ClientRules;
-use crate::tree::{SharedAcl, Tree, parent_of};
+use crate::tree::{SharedAcl, Tree, parent_of, parent_path};
 use crate::zab::Protocol;
 
 /// What stands for no time to live.
@@ -60,8 +61,13 @@ pub(crate) struct Outstanding {
     records: BTreeMap<ByteString, Record>,
     /// Which proposal changed which paths, oldest first.
     changes: VecDeque<(Zxid, ByteString)>,
+    /// Ephemeral nodes among the records, by session.
+    ephemerals: BTreeMap<SessionId, BTreeSet<ByteString>>,
     created_sessions: BTreeMap<SessionId, Zxid>,
+    /// Sessions that end: their nodes in the tree are as good as gone, without a record of each.
     closing_sessions: BTreeMap<SessionId, Zxid>,
+    /// Which proposal begins or ends which session, oldest first.
+    sessions: VecDeque<(Zxid, SessionId)>,
     /// What a multi that is being judged has changed, and what was there before.
     undo: Option<Vec<(ByteString, Option<Record>)>>,
 }
@@ -124,14 +130,18 @@ impl Outstanding {
             if let Some((_, path)) = self.changes.pop_front()
                 && self.records.get(&path).is_some_and(|record| record.zxid <= zxid)
             {
-                self.records.remove(&path);
+                self.put(path, None);
             }
         }
-        if !self.created_sessions.is_empty() {
-            self.created_sessions.retain(|_, created| *created > zxid);
-        }
-        if !self.closing_sessions.is_empty() {
-            self.closing_sessions.retain(|_, closing| *closing > zxid);
+        while let Some((changed, session)) = self.sessions.front().copied()
+            && changed <= zxid
+        {
+            self.sessions.pop_front();
+            for sessions in [&mut self.created_sessions, &mut self.closing_sessions] {
+                if sessions.get(&session).is_some_and(|changed| *changed <= zxid) {
+                    sessions.remove(&session);
+                }
+            }
         }
     }
 
@@ -152,6 +162,7 @@ impl Outstanding {
         if op == OpCode::CreateSession {
             let timeout_ms = body.int().map_err(malformed)?;
             self.created_sessions.insert(request.session, case.zxid);
+            self.sessions.push_back((case.zxid, request.session));
             return Ok(Txn::CreateSession { timeout_ms });
         }
         if op == OpCode::DeleteContainer && request.session == SessionId::NONE {
@@ -225,10 +236,7 @@ impl Outstanding {
         } else if refused {
             self.changes.truncate(changes);
             for (path, before) in undo.into_iter().rev() {
-                match before {
-                    Some(record) => self.records.insert(path, record),
-                    None => self.records.remove(&path),
-                };
+                self.put(path, before);
             }
         }
         Txn::Multi { txns }
@@ -250,21 +258,26 @@ impl Outstanding {
 
     fn close_session<P: Protocol>(&mut self, case: Case<'_, P>) -> Txn {
         let session = case.request.session;
-        let mut paths: BTreeSet<ByteString> = case.tree.ephemerals(session).cloned().collect();
-        for (path, record) in &self.records {
-            // A proposed change overrides the tree: the path may be gone, or be somebody else's by then.
-            if record.exists && record.owner == session {
-                paths.insert(path.clone());
-            } else {
-                paths.remove(path);
+        let proposed = self.ephemerals.get(&session).cloned().unwrap_or_default();
+        // A proposed change overrides the tree: the path may be gone, or be somebody else's by then.
+        let applied = case.tree.ephemerals(session).filter(|path| !self.records.contains_key(*path));
+        let mut paths: Vec<ByteString> = applied.cloned().collect();
+        for siblings in paths.chunk_by(|one, next| parent_path(one) == parent_path(next)) {
+            if let Some(parent) = siblings.first().and_then(|path| parent_path(path)) {
+                self.forget_children(case, parent, siblings.len());
             }
         }
-        for path in &paths {
+        for path in &proposed {
             if let (Some((parent_path, _)), Some(record)) = (parent_of(path), self.record(case.tree, path)) {
                 self.remove(case, path, parent_path, record);
             }
         }
+        if !proposed.is_empty() {
+            paths.extend(proposed);
+            paths.sort_unstable();
+        }
         self.closing_sessions.insert(session, case.zxid);
+        self.sessions.push_back((case.zxid, session));
         // Whoever applies it deletes everything that is the session's. The list is for members that come
         // later and find some of it gone; as much of it as a transaction can hold has to do.
         let mut room = case.rules.max_parts();
@@ -285,7 +298,8 @@ impl Outstanding {
         }
         tree.node(path).map(|node| Record {
             zxid: Zxid::ZERO,
-            exists: true,
+            exists: self.closing_sessions.is_empty()
+                || !self.closing_sessions.contains_key(&node.stat.ephemeral_owner),
             version: node.stat.version,
             cversion: node.stat.cversion,
             aversion: node.stat.aversion,
@@ -302,9 +316,43 @@ impl Outstanding {
 
     fn change(&mut self, path: ByteString, record: Record, zxid: Zxid) {
         self.changes.push_back((zxid, path.clone()));
-        let before = self.records.insert(path.clone(), Record { zxid, ..record });
+        let before = self.put(path.clone(), Some(Record { zxid, ..record }));
         if let Some(undo) = &mut self.undo {
             undo.push((path, before));
+        }
+    }
+
+    /// The record of a path, or none any more. Gives the one before.
+    fn put(&mut self, path: ByteString, record: Option<Record>) -> Option<Record> {
+        let owner = record.as_ref().and_then(Record::session);
+        let before = match record {
+            Some(record) => self.records.insert(path.clone(), record),
+            None => self.records.remove(&path),
+        };
+        let owned_before = before.as_ref().and_then(Record::session);
+        if owner != owned_before {
+            if let Some(session) = owned_before
+                && let Some(paths) = self.ephemerals.get_mut(&session)
+            {
+                paths.remove(&path);
+                if paths.is_empty() {
+                    self.ephemerals.remove(&session);
+                }
+            }
+            if let Some(session) = owner {
+                self.ephemerals.entry(session).or_default().insert(path);
+            }
+        }
+        before
+    }
+}
+
+impl Record {
+    /// The session that it goes with, if it is there and goes with one.
+    fn session(&self) -> Option<SessionId> {
+        match EphemeralType::of(self.owner) {
+            EphemeralType::Normal(session) if self.exists => Some(session),
+            _ => None,
         }
     }
 }

@@ -69,7 +69,7 @@ impl Outstanding {
         let owner = owner(case, op, mode, ttl_ms)?;
         // A sequential name may end in a slash: its number is the name.
         let slash = path.rfind('/').filter(|_| !path.contains('\0')).ok_or(ErrorCode::BadArguments)?;
-        let parent_path = ByteString::from(&path[..slash.max(1)]);
+        let parent_path = path.slice_ref(&path[..slash.max(1)]);
         let acl = fix_up(acl, case.who(), case.rules.max_list(), &case.rules.providers)?;
         let mut parent = self.parent(&case, &parent_path)?;
         case.demand(&parent, PERM_CREATE)?;
@@ -170,10 +170,18 @@ impl Outstanding {
     ) {
         if let Some(mut parent) = self.record(case.tree, parent_path) {
             parent.children = parent.children.saturating_sub(1);
-            self.change(ByteString::from(parent_path), parent, case.zxid);
+            self.change(path.slice_ref(parent_path), parent, case.zxid);
         }
         record.exists = false;
         self.change(path.clone(), record, case.zxid);
+    }
+
+    /// So many children of a node go with their session.
+    pub(super) fn forget_children<P: Protocol>(&mut self, case: Case<'_, P>, path: &str, count: usize) {
+        if let Some(mut parent) = self.record(case.tree, path) {
+            parent.children = parent.children.saturating_sub(count);
+            self.change(ByteString::from(path), parent, case.zxid);
+        }
     }
 
     pub(super) fn set_data<P: Protocol>(

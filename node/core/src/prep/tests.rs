@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use bytestring::ByteString;
 use node_wire::client::{
-    Acl, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest, Id, MultiOp, MultiRequest,
-    OpCode, SetAclRequest, SetDataRequest,
+    Acl, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest, ErrorCode, Id, MultiOp,
+    MultiRequest, OpCode, SetAclRequest, SetDataRequest,
 };
 use node_wire::credentials::digest_identity;
 use node_wire::ids::{Epoch, SessionId, Zxid};
@@ -258,4 +258,54 @@ fn a_request_that_no_client_can_send_is_refused() {
     let long = CreateRequest { data: Some(Bytes::from(vec![0; 1 << 20])), ..new("/a", 0) };
     let (kind, _, _) = judge.take(OpCode::Create, encode(|w| long.encode(w)));
     assert_eq!(kind, OpCode::Error.code());
+}
+
+#[test]
+fn a_node_of_a_session_that_ends_is_gone_for_whoever_asks_behind_it() {
+    let mut judge = Judge::new();
+    judge.create("/a", vec![Acl::world_anyone()]);
+    let ephemeral = |path| encode(|w| new(path, 1).encode(w));
+    judge.take(OpCode::Create, ephemeral("/a/applied"));
+    let propose = |judge: &mut Judge, session, op: OpCode, payload| {
+        judge.counter += 1;
+        let zxid = Zxid::new(Epoch(1), judge.counter);
+        let request = ForwardedRequest { session, cxid: 1, op: op.code(), payload, auth: Vec::new() };
+        let (tree, rules) = (&judge.tree, &ClientRules::default());
+        let case = Case { zab: Zab, rules, tree, membership: None, request: &request, zxid, local: false };
+        judge.outstanding.transaction(case).1
+    };
+    let refused = |error: ErrorCode| Txn::Error { code: error.code() };
+    let other = SessionId(8);
+    propose(&mut judge, other, OpCode::CreateSession, encode(|w| w.int(4000)));
+    propose(&mut judge, SESSION, OpCode::Create, ephemeral("/a/proposed"));
+
+    let closed = propose(&mut judge, SESSION, OpCode::CloseSession, Bytes::new());
+    let paths = ["/a/applied", "/a/proposed"].map(ByteString::from_static).to_vec();
+    assert_eq!(closed, Txn::CloseSession { paths: Some(paths) });
+    for path in ["/a/applied", "/a/proposed"] {
+        let checked = propose(&mut judge, other, OpCode::Check, encode(|w| check(path, -1).encode(w)));
+        assert_eq!(checked, refused(ErrorCode::NoNode), "{path}");
+    }
+    let made = propose(&mut judge, other, OpCode::Create, ephemeral("/a/applied"));
+    assert!(matches!(made, Txn::Create { .. }), "another may have its name: {made:?}");
+    let gone = propose(&mut judge, other, OpCode::Delete, encode(|w| delete("/a/applied").encode(w)));
+    assert!(matches!(gone, Txn::Delete { .. }), "{gone:?}");
+    let parent = propose(&mut judge, other, OpCode::Delete, encode(|w| delete("/a").encode(w)));
+    assert_eq!(parent, Txn::Delete { path: ByteString::from_static("/a") }, "it has no children left");
+}
+
+#[test]
+fn what_is_applied_is_outstanding_no_more() {
+    let mut judge = Judge::new();
+    for count in 0..3 {
+        judge.take(OpCode::Create, encode(|w| new(&format!("/e{count}"), 1).encode(w)));
+    }
+    let refused =
+        MultiRequest { ops: vec![MultiOp::Create(new("/f", 1)), MultiOp::Delete(delete("/not-there"))] };
+    judge.take(OpCode::Multi, encode(|w| refused.encode(w)));
+    judge.take(OpCode::CloseSession, Bytes::new());
+    let Outstanding { records, changes, ephemerals, created_sessions, closing_sessions, sessions, undo } =
+        &judge.outstanding;
+    assert!(records.is_empty() && changes.is_empty() && ephemerals.is_empty() && undo.is_none());
+    assert!(created_sessions.is_empty() && closing_sessions.is_empty() && sessions.is_empty());
 }

@@ -8,7 +8,7 @@ use node_wire::ephemeral::EphemeralType;
 use node_wire::ids::{SessionId, Zxid};
 use node_wire::snapshot::{Contents, Image, NodeRecord, NodeRef, StatPersisted};
 
-use super::{AclCache, Tree, Znode, parent_of};
+use super::{AclCache, Tree, Znode, parent_of, parent_path};
 
 /// Znodes that every ensemble has from its start.
 const BUILT_IN: [&str; 4] = ["/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"];
@@ -123,7 +123,7 @@ impl Tree {
 
     pub(super) fn put(&mut self, record: NodeRecord) {
         let NodeRecord { path, data, acl, stat } = record;
-        let node = Znode { data, acl, stat, children: OrdSet::new() };
+        let node = Znode::new(&path, data, acl, stat);
         self.acls.hold(acl);
         self.count_in(&path, &node);
         self.nodes.insert(path, Arc::new(node));
@@ -131,11 +131,13 @@ impl Tree {
 
     pub(super) fn link_children(&mut self) {
         let paths: Vec<ByteString> = self.nodes.keys().cloned().collect();
-        for path in paths {
-            if let Some((parent, name)) = parent_of(&path)
-                && let Some(parent) = self.nodes.get_mut(parent).map(Arc::make_mut)
-            {
-                parent.children.insert(ByteString::from(name));
+        // A parent is looked up once for all that lie side by side below it.
+        for siblings in paths.chunk_by(|one, next| parent_path(one) == parent_path(next)) {
+            let parent = siblings.first().and_then(|path| parent_path(path));
+            if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent)).map(Arc::make_mut) {
+                for path in siblings {
+                    parent.children.extend(parent_of(path).map(|(_, name)| path.slice_ref(name)));
+                }
             }
         }
     }

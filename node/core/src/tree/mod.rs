@@ -21,6 +21,7 @@ mod image;
 mod quota;
 mod read;
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -35,7 +36,7 @@ pub use acl::{AclCache, SharedAcl};
 pub use apply::Applied;
 pub(crate) use image::is_built_in;
 pub use quota::Quota;
-pub(crate) use read::{looked_up, parent_of};
+pub(crate) use read::{looked_up, parent_of, parent_path};
 
 /// One node of the tree.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ pub struct Znode {
     pub stat: StatPersisted,
     /// Names of the children, without their paths.
     pub children: OrdSet<ByteString>,
+    /// The checksum of path and data, with which its digest begins: see [`node_wire::digest::body_crc`].
+    body: u32,
 }
 
 /// Something that watches may see.
@@ -161,9 +164,13 @@ impl Tree {
         self.acls.list(node.acl)
     }
 
-    /// Containers and nodes with a time to live.
-    pub(crate) fn transient(&self) -> impl Iterator<Item = &ByteString> + '_ {
-        self.transient.iter()
+    /// Containers and nodes with a time to live, by path: all, or those behind one.
+    pub(crate) fn transient_behind(
+        &self,
+        path: Option<&ByteString>,
+    ) -> impl Iterator<Item = &ByteString> + '_ {
+        let from = path.map_or(Bound::Unbounded, Bound::Excluded);
+        self.transient.range::<_, ByteString>((from, Bound::Unbounded))
     }
 
     /// All znodes below a path, by path.

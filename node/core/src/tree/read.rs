@@ -48,6 +48,11 @@ pub(crate) fn parent_of(path: &str) -> Option<(&str, &str)> {
     Some((&path[..slash.max(1)], name))
 }
 
+/// The first part of what [`parent_of`] gives.
+pub(crate) fn parent_path(path: &str) -> Option<&str> {
+    parent_of(path).map(|(parent, _)| parent)
+}
+
 /// The path at which a read looks. ZooKeeper keeps its root under the empty path as well, and judges no path
 /// that is only read: whatever else is malformed is the path of no node.
 pub(crate) fn looked_up(path: &str) -> &str {
