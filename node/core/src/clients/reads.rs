@@ -116,6 +116,16 @@ impl Local<'_> {
         Ok(self.readable(path, PERM_READ)?.children.iter().cloned().collect())
     }
 
+    /// The same, unless they are longer than there is room.
+    fn children_within(&self, path: &str, room: usize) -> Result<Vec<ByteString>, ErrorCode> {
+        let mut left = room;
+        let names = self.readable(path, PERM_READ)?.children.iter().map(|name| {
+            left = left.checked_sub(bytes_of(name)).ok_or(ErrorCode::MarshallingError)?;
+            Ok(name.clone())
+        });
+        names.collect()
+    }
+
     /// getACL and getAllChildrenNumber.
     fn look_at_node(&self, xid: i32, op: OpCode, body: &mut Reader) -> Answer {
         let PathOnly { path } = PathOnly::decode(body).map_err(malformed)?;
@@ -149,7 +159,8 @@ impl Local<'_> {
     }
 
     /// Each has a result of its own: one that is refused does not stop the others. What a short request may
-    /// ask for is bounded: it can name the same large node thousands of times.
+    /// ask for is bounded, because it can name the same large node thousands of times: behind the first
+    /// result that has no room, only those that need none are given, and none is gathered in vain.
     fn multi_read(&self, xid: i32, body: &mut Reader) -> Answer {
         let MultiRequest { ops } = MultiRequest::decode(body).map_err(malformed)?;
         let mut room = self.max_results;
@@ -160,7 +171,7 @@ impl Local<'_> {
                     .readable(&path, PERM_READ)
                     .map(|node| MultiResult::GetData { data: node.data.clone(), stat: node.to_stat() }),
                 MultiOp::GetChildren(PathWatch { path, .. }) => {
-                    self.children(&path).map(|children| MultiResult::GetChildren { children })
+                    self.children_within(&path, room).map(|children| MultiResult::GetChildren { children })
                 }
                 // A write among reads: the request makes no sense.
                 MultiOp::Create(_)
@@ -175,6 +186,9 @@ impl Local<'_> {
                 room = room.checked_sub(bytes_in(&result)).ok_or(ErrorCode::MarshallingError)?;
                 Ok(result)
             });
+            if result.as_ref().is_err_and(|error| *error == ErrorCode::MarshallingError) {
+                room = 0;
+            }
             results.push(result.unwrap_or_else(|error| MultiResult::Error { err: error.code() }));
         }
         Ok(Some(reply::with_body(xid, self.tree.zxid(), 0, |w| MultiResponse { results }.encode(w))))
@@ -224,11 +238,16 @@ impl Local<'_> {
     }
 }
 
+/// What a name takes in a list.
+fn bytes_of(name: &ByteString) -> usize {
+    4 + name.len()
+}
+
 /// What is long in a result.
 fn bytes_in(result: &MultiResult) -> usize {
     match result {
         MultiResult::GetData { data, .. } => data.as_ref().map_or(0, Bytes::len),
-        MultiResult::GetChildren { children } => children.iter().map(|name| 4 + name.len()).sum(),
+        MultiResult::GetChildren { children } => children.iter().map(bytes_of).sum(),
         MultiResult::Create { .. }
         | MultiResult::Create2 { .. }
         | MultiResult::Delete
@@ -304,5 +323,39 @@ mod tests {
         assert_eq!(results.len(), 1000);
         assert!(matches!(&results[9], MultiResult::GetData { data: Some(read), .. } if *read == data));
         assert!(results[10..].iter().all(|result| *result == refused));
+    }
+
+    #[test]
+    fn children_that_have_no_room_are_not_gathered_and_nothing_behind_them_is() {
+        let mut tree = Tree::default();
+        let mut create = |path: String, counter: u64| {
+            let (path, acl) = (ByteString::from(path), vec![node_wire::client::Acl::world_anyone()]);
+            let txn = Txn::Create { path, data: None, acl, ephemeral: false, parent_cversion: -1 };
+            let (session, zxid, kind) = (SessionId(1), Zxid(counter), txn.kind());
+            tree.apply(&Entry::new(TxnHeader { session, cxid: 1, zxid, time_ms: 0, kind }, txn, None));
+        };
+        create("/few".to_owned(), 1);
+        create("/few/a".to_owned(), 2);
+        create("/many".to_owned(), 3);
+        (4..1004).for_each(|number| create(format!("/many/{number:010}"), number));
+        let watches = &mut Watches::default();
+        let (client, session, max_results) = (ClientId(1), SessionId(1), 10_000);
+        let mut local =
+            Local { client, session, who: &[], skip_acl: false, max_results, tree: &tree, watches };
+        assert_eq!(local.children_within("/many", 13_999), Err(ErrorCode::MarshallingError));
+        assert_eq!(local.children_within("/many", 14_000).map(|names| names.len()), Ok(1000));
+
+        let list = |path: &'static str| MultiOp::GetChildren(PathWatch { path: path.into(), watch: false });
+        let mut body = BytesMut::new();
+        let ops = ["/few", "/many", "/few", "/none"].map(list).to_vec();
+        MultiRequest { ops }.encode(&mut Writer::new(&mut body));
+        let frame = local.answer(1, OpCode::MultiRead, &body.freeze(), &mut Vec::new());
+        let mut r = Reader::new(frame.slice(4..));
+        ReplyHeader::decode(&mut r).expect("a header");
+        let results = MultiResponse::decode(&mut r).expect("results").results;
+        let error = |error: ErrorCode| MultiResult::Error { err: error.code() };
+        let few = MultiResult::GetChildren { children: vec![ByteString::from_static("a")] };
+        let refused = error(ErrorCode::MarshallingError);
+        assert_eq!(results, [few, refused.clone(), refused, error(ErrorCode::NoNode)]);
     }
 }
