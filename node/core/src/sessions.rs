@@ -23,6 +23,10 @@ pub(crate) enum Owner {
     Learner(ConnId),
 }
 
+/// Sessions that are found over at a time. A partition may end all of a large ensemble's at once: the others
+/// have their turn with the next tick, and peers and clients theirs in between.
+const MAX_EXPIRED: usize = 1000;
+
 #[derive(Clone, Debug)]
 struct Session {
     timeout: Duration,
@@ -108,11 +112,12 @@ impl SessionTracker {
         }
     }
 
-    /// Sessions whose time is over. Each is given once.
+    /// Sessions whose time is over, a bounded number of them. Each is given once.
     pub(crate) fn expired(&mut self, at: Duration) -> Vec<SessionId> {
         let mut expired = Vec::new();
         while let Some(&(due, session)) = self.queue.first()
             && due <= at
+            && expired.len() < MAX_EXPIRED
         {
             self.queue.pop_first();
             match self.sessions.get(&session) {
@@ -144,6 +149,26 @@ mod tests {
         assert_eq!(tracker.expired(ms(190)), [SessionId(1)]);
         assert!(tracker.expired(ms(500)).is_empty(), "each is given once");
         assert!(!tracker.touch(SessionId(2), ms(0)));
+    }
+
+    #[test]
+    fn sessions_that_are_over_together_are_found_some_at_a_time_and_each_once() {
+        let mut tracker = SessionTracker::default();
+        let all: Vec<SessionId> = (1..=2500).map(SessionId).collect();
+        all.iter().for_each(|session| tracker.add(*session, 100, None, ms(0)));
+        let found: Vec<Vec<SessionId>> = (0..4).map(|tick| tracker.expired(ms(100 + tick * 10))).collect();
+        assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500, 0]);
+        assert_eq!(found.concat(), all);
+    }
+
+    #[test]
+    fn a_session_that_is_touched_before_its_turn_lives() {
+        let mut tracker = SessionTracker::default();
+        (1..=1001).for_each(|session| tracker.add(SessionId(session), 100, None, ms(0)));
+        assert_eq!(tracker.expired(ms(100)).len(), MAX_EXPIRED);
+        assert!(tracker.touch(SessionId(1001), ms(105)));
+        assert!(tracker.expired(ms(110)).is_empty());
+        assert_eq!(tracker.expired(ms(205)), [SessionId(1001)]);
     }
 
     #[test]
