@@ -26,6 +26,18 @@ use crate::quorum::Quorum;
 use crate::tree::{Applied, Seen, Tree};
 use crate::zab::Protocol;
 
+/// How much of a long history is applied in one step, in bytes of the log: some ten milliseconds' work. A
+/// member that applies the log of a large ensemble in one step would be missed by its peers.
+pub(crate) const HISTORY_SLICE: usize = 512 << 10;
+
+/// What an entry costs of [`HISTORY_SLICE`], however short it is.
+const LEAST_WEIGHT: usize = 128;
+
+/// What applying an entry costs of [`HISTORY_SLICE`].
+pub(crate) fn weight(entry: &Entry) -> usize {
+    entry.bytes.len().max(LEAST_WEIGHT)
+}
+
 /// The patience of discovery is doubled at most this often.
 const MAX_PATIENCE_DOUBLINGS: u32 = 4;
 
@@ -383,6 +395,16 @@ impl<P: Protocol> Base<P> {
         self.since_snapshot += 1;
         self.maybe_snapshot();
         Some((entry, applied))
+    }
+
+    /// Applies as much of a long history as a step may hold. True when all of it up to there is applied.
+    pub(crate) fn apply_some(&mut self, up_to: Zxid) -> bool {
+        let mut left = HISTORY_SLICE;
+        while left > 0 {
+            let Some((entry, _)) = self.apply_next(up_to) else { break };
+            left = left.saturating_sub(weight(&entry));
+        }
+        self.journal.next_to_apply(up_to).is_none()
     }
 
     /// Compares with what the writer of the snapshot had, once the tree stands there.

@@ -59,13 +59,14 @@ impl Journal {
         self.entries.push_back(entry);
     }
 
-    /// The next entry that is logged and not applied, marked as applied, if it is not after `up_to`.
+    /// The next entry that is logged and not applied, if it is not after `up_to`.
+    pub(crate) fn next_to_apply(&self, up_to: Zxid) -> Option<&Entry> {
+        self.entries.get(self.applied).filter(|entry| entry.zxid() <= up_to)
+    }
+
+    /// The same, marked as applied.
     pub(crate) fn apply_next(&mut self, up_to: Zxid) -> Option<Entry> {
-        let entry = self.entries.get(self.applied)?;
-        if entry.zxid() > up_to {
-            return None;
-        }
-        let entry = entry.clone();
+        let entry = self.next_to_apply(up_to)?.clone();
         self.applied += 1;
         self.applied_bytes += entry.bytes.len();
         self.trim();

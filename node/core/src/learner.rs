@@ -65,7 +65,9 @@ enum Step {
     Synchronizing,
     /// NEWLEADER came; its ACK is sent as soon as all is durable.
     Acknowledging,
-    /// UPTODATE came.
+    /// UPTODATE came, when this membership ruled; the history is being applied.
+    Applying { ruled: Zxid },
+    /// All of it is applied.
     Broadcast,
 }
 
@@ -74,7 +76,9 @@ impl Step {
     fn phase(self) -> Phase {
         match self {
             Self::Dialling | Self::Discovery | Self::Promised => Phase::Discovery,
-            Self::ReceivingImage | Self::Synchronizing | Self::Acknowledging => Phase::Synchronization,
+            Self::ReceivingImage | Self::Synchronizing | Self::Acknowledging | Self::Applying { .. } => {
+                Phase::Synchronization
+            }
             Self::Broadcast => Phase::Broadcast,
         }
     }
@@ -141,6 +145,10 @@ impl Learner {
 
     pub(crate) fn established(&self) -> bool {
         self.step == Step::Broadcast
+    }
+
+    fn is_up_to_date(&self) -> bool {
+        matches!(self.step, Step::Applying { .. } | Step::Broadcast)
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -227,13 +235,13 @@ impl Learner {
                     return Err(Leave::because(format!("no answer from the leader while {:?}", self.step)));
                 }
             }
-            Step::Synchronizing | Step::Acknowledging | Step::Broadcast => {
+            Step::Synchronizing | Step::Acknowledging | Step::Applying { .. } | Step::Broadcast => {
                 if self.silence.is_over(base.awake, base.config.silence_limit(self.dialect)) {
                     return Err(Leave::because(FELL_SILENT));
                 }
             }
         }
-        Ok(())
+        self.apply_history(base)
     }
 
     /// Bytes came from the leader. While they are those of something long, no PING comes that could be
@@ -242,7 +250,9 @@ impl Learner {
         match self.step {
             Step::Dialling | Step::Discovery | Step::Promised => return,
             Step::ReceivingImage => self.deadline = base.awake + base.config.init_timeout(),
-            Step::Synchronizing | Step::Acknowledging | Step::Broadcast => self.silence.alive(base.awake),
+            Step::Synchronizing | Step::Acknowledging | Step::Applying { .. } | Step::Broadcast => {
+                self.silence.alive(base.awake);
+            }
         }
         if self.dialect == Dialect::Own && base.awake >= self.spoke + base.config.ping_interval() * 2 {
             self.answer_ping(base, NO_ROUND);
@@ -272,7 +282,7 @@ impl Learner {
                 self.step = Step::ReceivingImage;
                 Ok(())
             }
-            (Step::Synchronizing | Step::Acknowledging | Step::Broadcast, kind) => {
+            (Step::Synchronizing | Step::Acknowledging | Step::Applying { .. } | Step::Broadcast, kind) => {
                 self.in_sync(base, kind, zxid, packet)
             }
             (step, kind) => Err(Leave::because(format!("unexpected {kind:?} while {step:?}"))),
@@ -306,7 +316,7 @@ impl Learner {
             PacketType::Ping => {
                 self.silence.heard(base.awake);
                 // A Java leader takes the first packet after ACKEPOCH for the ACK of NEWLEADER.
-                if self.dialect == Dialect::Own || self.step == Step::Broadcast {
+                if self.dialect == Dialect::Own || self.is_up_to_date() {
                     self.answer_ping(base, packet.zxid);
                 }
                 Ok(())
@@ -481,11 +491,24 @@ impl Learner {
     }
 
     fn up_to_date<P: Protocol>(&mut self, base: &mut Base<P>, committed: Zxid) -> Result<(), Leave> {
-        let Some(conn) = self.conn else { return Ok(()) };
-        self.step = Step::Broadcast;
+        let ruled = base.ensemble.active().version;
         match self.dialect {
             Dialect::Own => self.commit(base, committed, None)?,
             Dialect::Apache => self.commit(base, self.committed, None)?,
+        }
+        self.step = Step::Applying { ruled };
+        self.apply_history(base)
+    }
+
+    /// Applies the history, a slice with each tick where it is long: peers must hear of us meanwhile.
+    fn apply_history<P: Protocol>(&mut self, base: &mut Base<P>) -> Result<(), Leave> {
+        let (Step::Applying { ruled }, Some(conn)) = (self.step, self.conn) else { return Ok(()) };
+        if !base.apply_some(self.committed) {
+            return Ok(());
+        }
+        self.step = Step::Broadcast;
+        if base.ensemble.active().version != ruled {
+            self.fits(base, None)?;
         }
         let shown = base.ensemble.take_from(&base.tree);
         let offered = self.offered.take().map_or(Changed::Nothing, |offered| base.ensemble.activate(offered));

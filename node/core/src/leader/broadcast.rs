@@ -16,7 +16,7 @@ use node_wire::quorum::{Dialect, ForwardedRequest, PacketType, QuorumPacket};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use super::{Leader, Progress, up_to_date};
-use crate::base::{Base, Leave, Then};
+use crate::base::{Base, HISTORY_SLICE, Leave, Then, weight};
 use crate::io::{ConnId, Effect};
 use crate::local;
 use crate::phase::Phase;
@@ -227,7 +227,7 @@ impl Leader {
             if reached <= applied {
                 return Ok(());
             }
-            self.apply_up_to(base, reached)?;
+            self.apply_up_to(base, reached, usize::MAX)?;
             self.release_barriers(base);
             if base.journal.applied() == applied {
                 // A position may be the beginning of an epoch, which is no transaction.
@@ -236,12 +236,25 @@ impl Leader {
         }
     }
 
-    /// Commits in order: tells the learners, applies, answers. Behind a membership that another one is to
-    /// lead nothing more is committed here.
-    pub(super) fn apply_up_to<P: Protocol>(&mut self, base: &mut Base<P>, up_to: Zxid) -> Result<(), Leave> {
-        loop {
+    /// As much of a long history as a step may hold. True when all of it up to there is applied.
+    pub(super) fn apply_some<P: Protocol>(&mut self, base: &mut Base<P>, up_to: Zxid) -> Result<bool, Leave> {
+        self.apply_up_to(base, up_to, HISTORY_SLICE)?;
+        Ok(base.journal.next_to_apply(up_to).is_none())
+    }
+
+    /// Commits in order, until about so many bytes are applied: tells the learners, applies, answers. Behind
+    /// a membership that another one is to lead nothing more is committed here.
+    fn apply_up_to<P: Protocol>(
+        &mut self,
+        base: &mut Base<P>,
+        up_to: Zxid,
+        bytes: usize,
+    ) -> Result<(), Leave> {
+        let mut left = bytes;
+        while left > 0 {
             let before = base.ensemble.pending().map(|_| base.ensemble.active().servers.clone());
             let Some((entry, applied)) = base.apply_next(up_to) else { break };
+            left = left.saturating_sub(weight(&entry));
             let zxid = entry.zxid();
             // The history that the epoch began with was sent with its COMMITs already.
             if zxid > self.initial {

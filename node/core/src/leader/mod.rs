@@ -254,6 +254,8 @@ impl Leader {
         for conn in silent {
             self.drop_peer(base, conn);
         }
+        // A long history is committed tick by tick.
+        self.check_established(base)?;
         match self.phase {
             Phase::Discovery if base.awake >= self.deadline => {
                 return Err(Leave::because("no quorum promised an epoch in time"));
@@ -529,7 +531,11 @@ impl Leader {
         {
             return Ok(());
         }
-        self.apply_up_to(base, self.initial)?;
+        // The history is taken over: only applying it may still take its time.
+        self.deadline = base.awake + base.config.init_timeout();
+        if !self.apply_some(base, self.initial)? {
+            return Ok(());
+        }
         self.activate_offer(base);
         self.phase = Phase::Broadcast;
         // A new leader knows nothing of when it heard of a session: each has its whole time-out.
