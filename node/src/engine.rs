@@ -47,6 +47,10 @@ const ANSWER_PORTION: usize = 4 << 20;
 /// A tick that is later than that was not on time: sockets may hold what nobody read meanwhile.
 const LATE: Duration = TICK.saturating_mul(3);
 
+/// Time for clients in one turn. A request may be short and long to answer, as one for the number of all
+/// znodes is, and a client may send a hundred of them.
+const CLIENT_TIME: Duration = Duration::from_millis(10);
+
 /// How long a stopping member waits for clients to hang up, once they were told to.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -207,8 +211,9 @@ impl Engine {
 
     fn take_from_clients(&mut self) -> Result<(), Halted> {
         self.batch.answered = 0;
+        let until = self.clock.now().mono + CLIENT_TIME;
         for _ in 0..CLIENT_PORTION {
-            if self.batch.answered >= ANSWER_PORTION || self.is_long() {
+            if self.batch.answered >= ANSWER_PORTION || self.batch.stepped >= until || self.is_long() {
                 break;
             }
             let Some(input) = self.inbox.next_from_client() else { break };
