@@ -334,7 +334,8 @@ impl Entry {
     /// Makes an entry, encoding it once.
     #[must_use]
     pub fn new(header: TxnHeader, txn: Txn, digest: Option<TxnDigest>) -> Entry {
-        let mut buffer = BytesMut::new();
+        let room = TxnHeader::MIN_LEN + txn.encoded_len() + TxnDigest::MIN_LEN;
+        let mut buffer = BytesMut::with_capacity(room);
         let mut w = Writer::new(&mut buffer);
         header.encode(&mut w);
         txn.encode(&mut w);

@@ -13,6 +13,7 @@ mod nodes;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
 use node_wire::client::{
     CREATE_CONTAINER, CheckVersionRequest, CreateRequest, CreateTtlRequest, DeleteRequest, ErrorCode, Id,
@@ -20,7 +21,7 @@ use node_wire::client::{
 };
 use node_wire::ephemeral::EphemeralType;
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::{DecodeError, Reader, encode};
+use node_wire::jute::{DecodeError, Reader, Writer};
 use node_wire::membership::Membership;
 use node_wire::quorum::ForwardedRequest;
 use node_wire::txn::Txn;
@@ -209,7 +210,9 @@ impl Outstanding {
         let mut refused = false;
         // Each part has room as a refusal already.
         let mut room = case.rules.max_parts().saturating_sub(request.ops.len() * REFUSED_PART);
-        let mut txns = Vec::with_capacity(request.ops.len());
+        // One buffer holds all parts.
+        let mut parts = BytesMut::with_capacity(case.request.payload.len());
+        let mut ends = Vec::with_capacity(request.ops.len());
         for op in request.ops {
             let op = as_in_a_multi(op);
             let kind = op.op().code();
@@ -228,8 +231,12 @@ impl Outstanding {
                     (txn.kind(), txn)
                 })
             };
-            txns.push((kind, encode(|w| txn.encode(w))));
+            txn.encode(&mut Writer::new(&mut parts));
+            ends.push((kind, parts.len()));
         }
+        let (parts, mut begin) = (parts.freeze(), 0);
+        let part = |(kind, end)| (kind, parts.slice(std::mem::replace(&mut begin, end)..end));
+        let mut txns: Vec<(i32, Bytes)> = ends.into_iter().map(part).collect();
         let undo = self.undo.take().unwrap_or_default();
         if refused && !case.zab.multi_is_atomic() {
             txns.retain(|(kind, _)| *kind != refusal(ErrorCode::Ok).kind());
@@ -306,7 +313,7 @@ impl Outstanding {
             children: node.children.len(),
             owner: node.stat.ephemeral_owner,
             acl: tree.acl_of(node),
-            length: node.data.as_ref().map_or(0, bytes::Bytes::len),
+            length: node.data.as_ref().map_or(0, Bytes::len),
         })
     }
 
