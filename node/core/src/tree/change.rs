@@ -173,9 +173,8 @@ impl Tree {
             if let Some(parent) = siblings.first().and_then(|path| parent_path(path)) {
                 self.change(parent, |parent| {
                     above = parent.acl;
-                    for (_, name) in siblings.iter().filter_map(|path| parent_of(path)) {
-                        parent.children.remove(name);
-                    }
+                    let names = siblings.iter().filter_map(|path| parent_of(path)).map(|(_, name)| name);
+                    remove_all(&mut parent.children, siblings.len(), names);
                     parent.stat.pzxid = parent.stat.pzxid.max(header.zxid);
                 });
             }
@@ -254,6 +253,22 @@ impl Tree {
             }
         }
     }
+}
+
+/// Takes so many names out of a set, given in its order. When few are left they are gathered anew.
+fn remove_all<'a>(set: &mut OrdSet<ByteString>, count: usize, names: impl Iterator<Item = &'a str>) {
+    if count < set.len() / 2 {
+        names.for_each(|name| {
+            set.remove(name);
+        });
+        return;
+    }
+    let mut names = names.peekable();
+    let stays = |name: &&ByteString| {
+        while names.next_if(|gone| *gone < &***name).is_some() {}
+        names.peek() != Some(&&***name)
+    };
+    *set = set.iter().filter(stays).cloned().collect();
 }
 
 #[cfg(test)]
