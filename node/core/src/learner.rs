@@ -621,3 +621,76 @@ fn ack_epoch<P: Protocol>(base: &mut Base<P>, conn: ConnId, current: i32) {
     let zxid = base.journal.last().to_wire();
     base.send(conn, QuorumPacket::new(PacketType::AckEpoch, zxid, Some(data)));
 }
+
+#[cfg(test)]
+mod tests {
+    use node_wire::txn::{Txn, TxnHeader};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::io::Now;
+    use crate::rules::ClientRules;
+    use crate::zab::Zab;
+
+    const LEADER: ConnId = ConnId(1);
+
+    fn base() -> Base<Zab> {
+        let config = Config {
+            id: ServerId(2),
+            voters: [ServerId(1), ServerId(2)].into(),
+            observers: [].into(),
+            peer_timeout: Duration::from_millis(250),
+            tick_time: Duration::from_secs(2),
+            init_limit: 10,
+            sync_limit: 5,
+            snap_count: 100_000.into(),
+            session_timeouts_ms: None,
+            journal_entries: crate::JOURNAL_ENTRIES,
+            clients: ClientRules::default(),
+            last_counter: Zxid::LAST_COUNTER,
+        };
+        Base::new(config, Epoch(1), Epoch(1), &Image::default(), Vec::new(), Now::default(), Zab)
+    }
+
+    /// The leader says something, and all that is to be stored for it is.
+    fn say(learner: &mut Learner, base: &mut Base<Zab>, kind: PacketType, zxid: Zxid, data: Option<Bytes>) {
+        let told = learner.packet(base, QuorumPacket::new(kind, zxid.to_wire(), data));
+        told.unwrap_or_else(|leave| panic!("{kind:?}: {}", leave.reason));
+        base.stored(u64::MAX);
+        while let Some(then) = base.next_due() {
+            learner.stored(base, then);
+        }
+    }
+
+    #[test]
+    fn a_follower_applies_a_long_history_in_slices_and_answers_its_leader_meanwhile() {
+        let mut base = base();
+        let mut learner = Learner::start(ServerId(1), Dialect::Own, &mut base);
+        learner.dialled(&mut base, LEADER);
+        let (epoch, last) = (Zxid::new(Epoch(2), 0), Zxid::new(Epoch(1), 10_000));
+        let info = LeaderInfo { protocol: LEARNER_PROTOCOL, dialect: Dialect::Own };
+        say(&mut learner, &mut base, PacketType::LeaderInfo, epoch, Some(encode(|w| info.encode(w))));
+        say(&mut learner, &mut base, PacketType::Diff, last, None);
+        for counter in 1..=last.counter() {
+            let (zxid, txn) = (Zxid::new(Epoch(1), counter), Txn::Error { code: -101 });
+            let header = TxnHeader { session: SessionId(1), cxid: 1, zxid, time_ms: 0, kind: txn.kind() };
+            let data = Some(Entry::new(header, txn, None).bytes);
+            say(&mut learner, &mut base, PacketType::Proposal, zxid, data);
+        }
+        say(&mut learner, &mut base, PacketType::NewLeader, epoch, None);
+        assert_eq!(base.journal.applied(), Zxid::ZERO, "the history may still lose");
+
+        say(&mut learner, &mut base, PacketType::UpToDate, last, None);
+        let mut slices = 1;
+        while !learner.established() {
+            let applied = base.journal.applied();
+            assert!(applied > Zxid::ZERO && applied < last, "slice {slices} ends at {applied}");
+            base.out.clear();
+            say(&mut learner, &mut base, PacketType::Ping, Zxid(slices), None);
+            assert!(matches!(&base.out[..], [Effect::Send { conn: LEADER, .. }]), "{:?}", base.out);
+            learner.tick(&mut base).expect("the leader speaks");
+            slices += 1;
+        }
+        assert_eq!((base.journal.applied(), slices), (last, 3));
+    }
+}

@@ -322,8 +322,8 @@ mod tests {
     use crate::rules::ClientRules;
     use crate::zab::Zab;
 
-    /// The leader of an ensemble of one, established, and its base.
-    fn alone() -> (Leader, Base<Zab>) {
+    /// The leader of an ensemble of one with this log, established, and its base.
+    fn alone(entries: Vec<Entry>) -> (Leader, Base<Zab>) {
         let config = Config {
             id: ServerId(1),
             voters: [ServerId(1)].into(),
@@ -339,7 +339,7 @@ mod tests {
             last_counter: Zxid::LAST_COUNTER,
         };
         let image = Image::default();
-        let mut base = Base::new(config, Epoch(6), Epoch(6), &image, Vec::new(), Now::default(), Zab);
+        let mut base = Base::new(config, Epoch(6), Epoch(6), &image, entries, Now::default(), Zab);
         let mut leader = Leader::start(Dialect::Own, &mut base);
         for ticket in 1..=2 {
             base.stored(ticket);
@@ -347,13 +347,31 @@ mod tests {
                 leader.stored(&mut base, then).expect("nothing is in the way");
             }
         }
-        assert!(leader.established());
         (leader, base)
     }
 
     #[test]
+    fn a_leader_applies_a_long_history_in_slices_and_serves_behind_the_last() {
+        let log = (1..=10_000).map(|counter| {
+            let (zxid, txn) = (Zxid::new(Epoch(6), counter), Txn::Error { code: -101 });
+            let header = TxnHeader { session: SessionId(1), cxid: 1, zxid, time_ms: 0, kind: txn.kind() };
+            Entry::new(header, txn, None)
+        });
+        let (mut leader, mut base) = alone(log.collect());
+        let mut slices = 1;
+        while !leader.established() {
+            let (applied, last) = (base.journal.applied(), base.journal.last());
+            assert!(applied > Zxid::ZERO && applied < last, "slice {slices} ends at {applied}");
+            leader.tick(&mut base).expect("a quorum has it");
+            slices += 1;
+        }
+        assert_eq!((base.journal.applied(), slices), (base.journal.last(), 3));
+    }
+
+    #[test]
     fn a_counter_that_is_used_up_ends_the_epoch() {
-        let (mut leader, mut base) = alone();
+        let (mut leader, mut base) = alone(Vec::new());
+        assert!(leader.established());
         let op = OpCode::CloseSession.code();
         let request = ForwardedRequest {
             session: SessionId(1),
