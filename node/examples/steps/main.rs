@@ -6,8 +6,8 @@
 //!
 //! A member does nothing else while it computes a step: it reads no socket and sends no PING. So what one
 //! step costs must be known for the largest that anybody can ask. Three members in memory are given each
-//! case, with nothing but processor time in between: no disk and no network. A row has the longest step of the
-//! leader and that of a follower. WORD picks the rows that contain it.
+//! case; there is no disk and no network, and what is told is processor time. A row has the longest step of
+//! the leader and that of a follower. WORD picks the rows that contain it.
 
 mod cases;
 mod world;

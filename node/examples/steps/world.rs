@@ -1,7 +1,7 @@
 //! Three members in memory, and how long each of their steps takes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use bytestring::ByteString;
@@ -30,7 +30,7 @@ pub(crate) struct World {
     last_conn: u64,
     last_client: u64,
     under_way: VecDeque<(ServerId, Input)>,
-    /// Who established an epoch last.
+    /// Who was elected last.
     leader: Option<ServerId>,
     longest: Longest,
 }
@@ -135,9 +135,9 @@ impl World {
 
     /// A look of an operator, which takes a follower as long as a step would.
     pub(crate) fn look<T>(&mut self, id: ServerId, look: impl Fn(&Member) -> T) {
-        let begun = Instant::now();
+        let begun = worked();
         let seen = look(&self.members[&id]);
-        let took = begun.elapsed();
+        let took = worked() - begun;
         drop(seen);
         let Longest { leader, follower } = &mut self.longest;
         let longest = if self.leader == Some(id) { leader } else { follower };
@@ -147,11 +147,11 @@ impl World {
     pub(crate) fn step(&mut self, id: ServerId, input: Input) {
         let mut effects = Vec::new();
         let Some(member) = self.members.get_mut(&id) else { return };
-        let begun = Instant::now();
+        let begun = worked();
         member.step(self.now, input, &mut effects);
-        let took = begun.elapsed();
+        let took = worked() - begun;
         for effect in &effects {
-            if let Effect::Event(Event::Established { leader, .. }) = effect {
+            if let Effect::Event(Event::Elected { leader, .. }) = effect {
                 self.leader = Some(*leader);
             }
         }
@@ -202,6 +202,12 @@ impl World {
             | Effect::Event(_) => {}
         }
     }
+}
+
+/// Processor time of this thread: what others do on the machine does not count.
+fn worked() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(now).unwrap_or_default()
 }
 
 fn config(id: ServerId, voters: BTreeSet<ServerId>) -> Config {
