@@ -40,6 +40,10 @@ counters! {
     virtual_ms,
     /// Inputs given to members.
     steps,
+    /// Steps that took time.
+    long_steps,
+    /// PINGs that somebody said for a member at such a step.
+    spoken_for,
     /// Epochs that were established.
     elections,
     /// What watchers asked and were answered.

@@ -22,17 +22,20 @@ pub enum Only {
     Membership,
     /// Applications over recipes, beside all other clients.
     Applications,
+    /// Slow machines and large requests: steps that work for many peer time-outs.
+    LongSteps,
 }
 
 impl Only {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Membership, Self::Applications];
+    pub const ALL: [Self; 3] = [Self::Membership, Self::Applications, Self::LongSteps];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Membership => "membership",
             Self::Applications => "applications",
+            Self::LongSteps => "long-steps",
         }
     }
 
@@ -137,6 +140,8 @@ pub struct Drawn {
     pub(crate) deed_us: u64,
     /// They lock, and do not stand for election.
     pub(crate) locks: bool,
+    /// What a step takes for each part of something large.
+    pub(crate) unit_us: u64,
 }
 
 /// A kind of fault is left out of a world with this probability.
@@ -184,6 +189,9 @@ const LONE: Chance = Chance(1_500);
 
 /// The ensemble of a world changes with this probability.
 const CHANGING: Chance = Chance(2_500);
+
+/// Where steps are long, so many times longer it is from one fault to the next.
+const QUIET: u64 = 4;
 
 /// Members of an ensemble that changes, at least.
 const CHANGEABLE: usize = 3;
@@ -283,6 +291,7 @@ impl Drawn {
             .with_lone_members(&mut Dice::part(seed, Part::Lone))
             .with_rare(&mut Dice::part(seed, Part::Rare))
             .with_applications(only == Some(Only::Applications), &mut Dice::part(seed, Part::Applications))
+            .with_long_steps(only == Some(Only::LongSteps), &mut Dice::part(seed, Part::Work))
     }
 
     /// Every field is named here, so that a new one asks to be thought of.
@@ -350,6 +359,7 @@ impl Drawn {
             application_timeout_ms: 0,
             deed_us: 0,
             locks: false,
+            unit_us: 0,
         }
     }
 
@@ -417,6 +427,26 @@ impl Drawn {
                 self.reaping_ms = reaping_ms;
             }
         }
+        self
+    }
+
+    /// Worlds of long steps, and with clients that ask for what is large. Faults are seldom, so that some
+    /// steps are disturbed by none.
+    fn with_long_steps(mut self, has: bool, dice: &mut Dice) -> Self {
+        if !has {
+            return self;
+        }
+        self.unit_us = dice.scale(self.peer_timeout_ms * 250, self.peer_timeout_ms * 4_000);
+        self.visitors = self.visitors.max(1);
+        if self.watchers == 0 {
+            self.watchers = 1;
+            self.reaping_ms = self.reaping_ms.min(1_000);
+            self.mortal_ms = dice.scale(20, 2_000);
+        }
+        self.fault_every_us *= QUIET;
+        // What arrives late by itself, and a clock that jumps, are silence too.
+        self.spike = Chance::NEVER;
+        self.weights[SwarmFault::Suspend as usize] = 0;
         self
     }
 
@@ -541,6 +571,9 @@ impl Drawn {
                 self.application_timeout_ms,
                 self.deed_us
             )?;
+        }
+        if self.unit_us > 0 {
+            writeln!(f, "  long steps: {} us for each part of what is large", self.unit_us)?;
         }
         if self.local || self.read_only {
             let local = if self.local { "  sessions are local" } else { "" };

@@ -14,6 +14,7 @@ use node_wire::election::Notification;
 use node_wire::ids::ServerId;
 
 use crate::network::{EndId, HostIndex};
+use crate::world::Work;
 use harness_world::clock::{Clock, Reading};
 use harness_world::time::Time;
 
@@ -163,7 +164,9 @@ pub(crate) struct Process {
     pub(crate) truncated: bool,
     /// Pauses that are not over.
     pub(crate) pauses: u32,
-    /// What came while it stood still.
+    /// The step that it is at, where that takes time.
+    pub(crate) work: Option<Work>,
+    /// What came while it stood still, or worked.
     pub(crate) inbox: Vec<(Source, Input)>,
     /// Ends the process when so many more effects were carried out.
     pub(crate) dies_after: Option<u64>,
@@ -172,6 +175,11 @@ pub(crate) struct Process {
 }
 
 impl Process {
+    /// Whether it takes something in at once.
+    pub(crate) fn hears(&self) -> bool {
+        self.pauses == 0 && self.work.is_none()
+    }
+
     /// The member, to look at.
     pub(crate) fn member(&self) -> &dyn MemberView {
         self.machine.member()

@@ -176,13 +176,23 @@ pub struct Options {
     pub progress: bool,
     /// What every world has.
     pub only: Option<Only>,
+    /// Somebody speaks for a member while a step of it works.
+    pub pulse: bool,
     /// A bug planted in the recipe of every application.
     pub recipe: Option<RecipeMutant>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { mutant: None, trace: false, look_inside: true, progress: true, only: None, recipe: None }
+        Self {
+            mutant: None,
+            trace: false,
+            look_inside: true,
+            progress: true,
+            only: None,
+            pulse: true,
+            recipe: None,
+        }
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) enum Part {
     Load(u64),
     /// What applications have in common.
     Applications,
+    /// Steps that take time.
+    Work,
     /// An application.
     Application(u64),
 }
@@ -61,6 +63,7 @@ impl Stream for Part {
             Part::Rehearsals => u64::MAX - 1003,
             Part::Pauses => u64::MAX - 1005,
             Part::Applications => u64::MAX - 1007,
+            Part::Work => u64::MAX - 1009,
             Part::Application(number) => APPLICATIONS + number,
             Part::Traffic => WORKLOADS,
             Part::Load(load) => WORKLOADS + 1 + load,

@@ -15,6 +15,7 @@ const WORLDS: Options = Options {
     look_inside: true,
     progress: true,
     only: Some(Only::Applications),
+    pulse: true,
     recipe: None,
 };
 

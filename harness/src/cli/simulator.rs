@@ -58,7 +58,8 @@ pub struct SimArgs {
     #[arg(long, value_name = "BUG", value_parser = names::a_mutant(), hide_possible_values = true)]
     pub mutant: Option<String>,
     /// Worlds of one kind alone: membership (every ensemble changes while it serves), applications (some
-    /// clients stand for election, or lock, over the recipes of the async client)
+    /// clients stand for election, or lock, over the recipes of the async client), long-steps (machines are
+    /// slow and requests large, so that steps work for many peer time-outs)
     #[arg(long, value_name = "KIND", conflicts_with = "script")]
     pub only: Option<String>,
     /// Make the recipe of all applications a mutant, in worlds of --only applications

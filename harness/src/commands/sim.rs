@@ -44,11 +44,16 @@ impl Manner {
             words.push_str(" --only ");
             words.push_str(only.name());
         }
-        if only == Some(Only::Applications) && args.shrink {
-            return Err(Failure::usage(
-                "--shrink: a script says nothing of applications, so their worlds are not made small; leave \
-                 it out, and look at one with --seed N --trace",
-            ));
+        let left_out = match only {
+            Some(Only::Applications) => Some("applications"),
+            Some(Only::LongSteps) => Some("steps that take time"),
+            Some(Only::Membership) | None => None,
+        };
+        if let Some(what) = left_out.filter(|_| args.shrink) {
+            return Err(Failure::usage(format!(
+                "--shrink: a script says nothing of {what}, so their worlds are not made small; leave it \
+                 out, and look at one with --seed N --trace"
+            )));
         }
         let recipe = recipe(args.mutant_recipe.as_deref(), only)?;
         if let Some(recipe) = recipe {

@@ -6,6 +6,7 @@ use node_wire::ids::{ServerId, Zxid};
 use node_wire::quorum::PacketType;
 
 use super::membership::show_membership;
+use super::work::size_of;
 use super::{Clockwork, Ensemble, Event, World};
 use crate::host::{MAX_INBOX, Source};
 use crate::network::{Cargo, EndId, HostIndex};
@@ -72,7 +73,7 @@ impl World {
         let process = self.ensemble.hosts[host].process.as_ref().expect("the process lives");
         // A process that stands still finds one expired timer when it goes on, however long that was.
         let expired = process.inbox.iter().any(|(source, _)| *source == Source::Timer);
-        if process.pauses == 0 || !expired {
+        if process.hears() || !expired {
             self.give(host, life, Source::Timer, Input::Tick);
         }
     }
@@ -83,7 +84,7 @@ impl World {
             return;
         }
         let process = self.ensemble.hosts[host].process.as_mut().expect("the process lives");
-        if process.pauses > 0 {
+        if !process.hears() {
             assert!(process.inbox.len() < MAX_INBOX, "a paused process has too many inputs waiting");
             process.inbox.push((source, input));
         } else {
@@ -190,7 +191,11 @@ impl World {
         }
         self.oracle.patience.stepped(host, &status, self.clock.now);
         let mut survives = true;
+        let mut size = 0;
         for effect in effects.drain(..) {
+            if let Effect::Store { op, .. } = &effect {
+                size += size_of(op);
+            }
             if matches!(effect, Effect::Reply { .. }) {
                 let alone = (alone && !serves).then_some(before);
                 self.check_reply(host, serves, alone, &status);
@@ -208,6 +213,7 @@ impl World {
             self.trap_stepped(host);
         }
         self.ensemble.effects = effects;
+        self.ensemble.works(&mut self.clock, &mut self.oracle, host, size);
         self.committed(host, status.last_applied, status.role == Role::Leading);
         // Also of a process that died in this step: what it committed is committed, and may have been told.
         let status = Status { established: stands, ..status };
@@ -237,6 +243,7 @@ impl World {
                     self.oracle
                         .judge(&mut self.clock, |invariants| invariants.proposes(host, zxid, &bytes, leads));
                 }
+                self.ensemble.may_speak(&self.clock, conn, &packet);
                 self.ensemble.send(&mut self.clock, EndId::of(conn), Cargo::Packet(packet));
             }
             Effect::SendImage { conn, snapshot } => {
@@ -268,6 +275,7 @@ impl World {
             }
             Effect::Event(event) => {
                 self.oracle.check_silence_of_leader(&mut self.clock, host, &event);
+                self.oracle.check_work_of_leader(&mut self.clock, &self.ensemble, &self.chaos, host, &event);
                 self.told(host, &event);
             }
             Effect::Halt { reason } => {

@@ -5,6 +5,8 @@
 //! and breaks nothing. Who breaks something ([`chaos`](super::chaos)) and who judges
 //! ([`oracle`](super::oracle)) come from outside.
 
+use std::collections::BTreeSet;
+
 use harness_mutants::{Driver, Mutant};
 use node_core::io::Effect;
 use node_core::{Factory, Zab};
@@ -24,6 +26,8 @@ pub(super) struct Ensemble {
     pub(super) links: Links,
     pub(super) conns: Vec<Conn>,
     pub(super) conns_in_use: Vec<usize>,
+    /// Ends on which somebody speaks for a member that works: see [`work`](super::work).
+    pub(super) speaking: BTreeSet<(usize, usize)>,
     pub(super) channels: Channels,
     /// Room for the effects of one step.
     pub(super) effects: Vec<Effect>,
@@ -47,6 +51,7 @@ impl Ensemble {
             links,
             conns: Vec::new(),
             conns_in_use: Vec::new(),
+            speaking: BTreeSet::new(),
             channels: Channels::new(drawn.hosts()),
             effects: Vec::new(),
             stepping: None,

@@ -208,6 +208,7 @@ impl Ensemble {
             alone: false,
             truncated: false,
             pauses: 0,
+            work: None,
             inbox: Vec::new(),
             dies_after: None,
             dies_storing: false,
@@ -226,6 +227,9 @@ impl Ensemble {
     pub(super) fn pause(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, host: HostIndex) -> bool {
         let Some(process) = self.hosts[host].process.as_mut() else { return false };
         process.pauses += 1;
+        if let Some(work) = &mut process.work {
+            work.paused = true;
+        }
         oracle.progress.disturbed(host, clock.now);
         clock.counters.pauses += 1;
         clock.line(host, "pause", [0, 0], String::new);
@@ -487,14 +491,23 @@ impl World {
         let process = self.ensemble.hosts[host].process.as_mut().expect("the process lives");
         process.pauses = process.pauses.saturating_sub(1);
         self.oracle.progress.disturbed(host, self.clock.now);
-        if process.pauses > 0 {
+        if process.hears() {
+            self.clock.line(host, "resume", [0, 0], String::new);
+        }
+        self.go_on(host, life);
+        self.chaos.start_store(&mut self.clock, &mut self.ensemble, host);
+    }
+
+    /// Gives a process what came while it heard nothing, until it works again.
+    pub(super) fn go_on(&mut self, host: HostIndex, life: u64) {
+        let Some(process) = self.ensemble.hosts[host].process.as_mut() else { return };
+        if !process.hears() {
             return;
         }
         let mut waiting: BTreeMap<Source, VecDeque<Input>> = BTreeMap::new();
         for (source, input) in std::mem::take(&mut process.inbox) {
             waiting.entry(source).or_default().push_back(input);
         }
-        self.clock.line(host, "resume", [0, 0], String::new);
         let mut sources: Vec<_> = waiting.into_iter().collect();
         while !sources.is_empty() && self.ensemble.lives(host, life) && self.oracle.violation.is_none() {
             let chosen = self.clock.dice.index(sources.len());
@@ -504,7 +517,14 @@ impl World {
                 Some(input) => self.take_in(host, source, input),
                 None => drop(sources.swap_remove(chosen)),
             }
+            if let Some(process) = self.ensemble.hosts[host].process.as_mut()
+                && process.work.is_some()
+            {
+                let left = sources.drain(..);
+                let left =
+                    left.flat_map(|(source, inputs)| inputs.into_iter().map(move |input| (source, input)));
+                process.inbox.extend(left);
+            }
         }
-        self.chaos.start_store(&mut self.clock, &mut self.ensemble, host);
     }
 }

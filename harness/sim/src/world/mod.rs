@@ -17,6 +17,7 @@
 //! - [`population`]: the clients. [`operations`]: what they do; [`record`]: what they leave; [`watchers`]:
 //!   clients that watch; [`probers`]: clients that try what the law says; [`applications`]: clients that lead
 //!   or wait for it.
+//! - [`work`]: steps that take time, where they do.
 //! - [`oracle`]: what must hold. [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in
 //!   spite of faults; [`membership`]: by whom, where that changes; [`sessions`]: whether those end as they
 //!   must; [`contenders`]: whether one leads; [`history`]: what clients saw.
@@ -67,6 +68,7 @@ mod stages;
 mod traps;
 mod watchers;
 mod wires;
+mod work;
 
 use node_core::TICK;
 
@@ -87,6 +89,7 @@ use population::Population;
 use record::Record;
 pub(crate) use scheduled::{Act, DiskAppointment};
 use stages::Stage;
+pub(crate) use work::Work;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
 const MAX_EVENTS: u64 = 20_000_000;
@@ -102,6 +105,10 @@ enum Event {
     Die { host: HostIndex, life: u64 },
     /// A snapshot is written.
     Snapshot { host: HostIndex, life: u64 },
+    /// A step that takes time is over.
+    Rests { host: HostIndex, life: u64 },
+    /// Somebody speaks for a process that works since then.
+    Speaks { host: HostIndex, life: u64, since: Time },
     /// A process starts.
     Start { host: HostIndex },
     /// Something arrives at this end of a quorum connection.
@@ -332,6 +339,8 @@ impl World {
             Event::Stored { host, life } => self.store_finishes(host, life),
             Event::Die { host, life } => self.die(host, life),
             Event::Snapshot { host, life } => self.snapshot_finishes(host, life),
+            Event::Rests { host, life } => self.rest(host, life),
+            Event::Speaks { host, life, since } => self.ensemble.speak(&mut self.clock, host, life, since),
             Event::Start { host } => {
                 self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host)
             }

@@ -249,6 +249,7 @@ impl World {
 
     /// Ends every fault.
     pub(super) fn undo_all(&mut self) {
+        self.end_work();
         // Disks first: a process that starts must find a sound one.
         for host in 0..self.ensemble.hosts.len() {
             self.ensemble.pardon(&mut self.clock, host);

@@ -26,6 +26,7 @@ use node_wire::quorum::PacketType;
 
 use super::membership::{Set, is_quorum, set_of};
 use super::{Clockwork, Ensemble, Oracle};
+use crate::host::Process;
 use crate::network::{EndId, HostIndex};
 use crate::outcome::Rule;
 use harness_world::time::Time;
@@ -206,7 +207,7 @@ impl Oracle {
     pub(super) fn check_commits(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let bound_us = clock.commit_bound_us();
         for host in 0..ensemble.hosts.len() {
-            let awake = ensemble.hosts[host].process.as_ref().is_some_and(|process| process.pauses == 0);
+            let awake = ensemble.hosts[host].process.as_ref().is_some_and(Process::hears);
             if !awake {
                 self.patience.slept(host, clock.now);
             }
@@ -279,7 +280,7 @@ impl Oracle {
                 continue;
             }
             self.patience.learner_spoke.insert(conn, spoke);
-            let awake = process.pauses == 0 && self.patience.awake[host] < spoke;
+            let awake = process.hears() && self.patience.awake[host] < spoke;
             if process.role == Role::Leading && awake && clock.now.since(spoke) > bound_us {
                 let sentence = format!(
                     "server {} leads and keeps server {}, which has said nothing for {} ms",

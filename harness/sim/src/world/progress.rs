@@ -31,6 +31,8 @@ pub(super) struct Progress {
     members: usize,
     /// Since when each member has been undisturbed.
     well: Vec<Time>,
+    /// Until when each member is at a step that takes time, or was.
+    works: Vec<Time>,
     /// Since when each pair has been.
     linked: Vec<Time>,
     /// Since when each member counts by the memberships by which it does.
@@ -48,6 +50,7 @@ impl Progress {
         Self {
             members,
             well: vec![Time::default(); members],
+            works: vec![Time::default(); members],
             linked: vec![Time::default(); members * members],
             counts: vec![Time::default(); members],
             led: Time::default(),
@@ -66,8 +69,18 @@ impl Progress {
         if one == other { Time::default() } else { self.linked[one * self.members + other] }
     }
 
-    /// Since when nothing has happened to a member.
+    /// A member works until then.
+    pub(super) fn worked(&mut self, host: HostIndex, until: Time) {
+        self.works[host] = self.works[host].max(until);
+    }
+
+    /// Since when nothing has happened to a member, and it did not work for long.
     pub(super) fn undisturbed_since(&self, host: HostIndex) -> Time {
+        self.well[host].max(self.works[host])
+    }
+
+    /// Since when nothing has happened to a member, whatever it works.
+    pub(super) fn unhurt_since(&self, host: HostIndex) -> Time {
         self.well[host]
     }
 
@@ -95,7 +108,7 @@ impl Progress {
     fn quorum_since(&self, moment: Time, says: &[Vec<Set>]) -> Option<Vec<HostIndex>> {
         let voters = says.iter().flatten().fold(0, |all, voters| all | voters);
         let well: Vec<HostIndex> = (0..self.members)
-            .filter(|host| self.well[*host] <= moment && self.counts[*host] <= moment)
+            .filter(|host| self.undisturbed_since(*host) <= moment && self.counts[*host] <= moment)
             .filter(|host| voters & set_of([*host]) > 0)
             .collect();
         if says.iter().flatten().all(|voters| !is_quorum(*voters, set_of(well.iter().copied()))) {

@@ -234,7 +234,7 @@ impl Oracle {
     pub(super) fn check_overdue(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let leads = |host: &HostIndex| {
             ensemble.hosts[*host].process.as_ref().is_some_and(|process| {
-                process.role == Role::Leading && process.established && process.pauses == 0
+                process.role == Role::Leading && process.established && process.hears()
             })
         };
         let Some(host) = (0..ensemble.hosts.len()).find(leads) else { return };

@@ -88,5 +88,6 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         application_timeout_ms: 0,
         deed_us: 0,
         locks: false,
+        unit_us: 0,
     }
 }
