@@ -7,9 +7,9 @@
 //!
 //! It leads a session and a process group of its own, without a terminal: what asks for a password there is
 //! refused and does not wait. A [`guardian`] stands between it and the harness: whatever the command started
-//! ends when it ends, and all of it ends when the harness is killed, because what goes on writing may reach the
-//! members of the next run. Who interrupts a run interrupts it as well: it is asked to end, and killed when it
-//! does not.
+//! ends when it ends, and all of it ends when the harness is killed, because what goes on writing may reach
+//! the members of the next run. Who interrupts a run interrupts it as well: it is asked to end, and killed
+//! when it does not.
 
 pub mod guardian;
 

@@ -159,8 +159,8 @@ fn who_interrupts_the_harness_interrupts_the_command_and_nothing_of_it_lives_on(
     wait_until("its child is gone", || procfs::stat(child).is_none_or(procfs::Stat::is_dead));
 }
 
-/// Starts children in the command's group, in a session of their own, and in one without its environment; says
-/// which, and goes on.
+/// Starts children in the command's group, in a session of their own, and in one without its environment;
+/// says which, and goes on.
 const RESTLESS: &str = "sleep 1000 & echo $! >>children; setsid sleep 1000 & echo $! >>children; \
     (env -i setsid sleep 1000 & echo $! >>children) ; echo $$ >>children; touch started; \
     while :; do sleep 0.05; done";

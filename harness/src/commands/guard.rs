@@ -1,8 +1,8 @@
 //! `harness guard`, hidden: ends what a harness left running, as soon as that harness is gone.
 //!
-//! Clients, questions to members and faults of one's own are commands of the user's, and may start others. The
-//! kernel ends the direct children of a harness that dies, and no more. All of them carry a token that names
-//! the harness, so this process, in a session of its own, waits for the harness's end and then sweeps.
+//! Clients, questions to members and faults of one's own are commands of the user's, and may start others.
+//! The kernel ends the direct children of a harness that dies, and no more. All of them carry a token that
+//! names the harness, so this process, in a session of its own, waits for the harness's end and then sweeps.
 
 use std::process::{Command, Stdio};
 
@@ -19,8 +19,8 @@ use crate::store::sweep;
 /// Sweeps at most: what starts others while it is swept is found by the next one.
 const MOST_SWEEPS: usize = 20;
 
-/// Has all that this process starts for the user marked as its own, and starts the guard. Where there is none,
-/// the next sweep does its work.
+/// Has all that this process starts for the user marked as its own, and starts the guard. Where there is
+/// none, the next sweep does its work.
 pub(super) fn start() {
     if let Some(token) = lock::own_token() {
         program::mark_with(TOKEN_VARIABLE, token);

@@ -134,8 +134,8 @@ fn numbers(version: &str) -> Vec<u64> {
     version.split(['.', '-', '+']).map_while(|number| number.parse().ok()).collect()
 }
 
-/// The flags of the run, from the command that it names; a replay has them in a place of their own. What names
-/// code, or opens the network, is what was typed here instead.
+/// The flags of the run, from the command that it names; a replay has them in a place of their own. What
+/// names code, or opens the network, is what was typed here instead.
 ///
 /// # Errors
 /// A usage failure when the command asks for what is not taken from a folder, or contradicts the rest.

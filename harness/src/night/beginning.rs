@@ -70,8 +70,8 @@ fn is_old(night: &Night) -> bool {
     age.unsigned_abs() > night.begun.budget_s.max(OLD_S)
 }
 
-/// The build that made the beginning makes the rest, because the numbers of one night are of one build; this one
-/// where that is not there, or is nobody's that may be run.
+/// The build that made the beginning makes the rest, because the numbers of one night are of one build; this
+/// one where that is not there, or is nobody's that may be run.
 fn made_by(store: &Path, night: &Night, build: Build, progress: &Progress) -> Build {
     let name = &night.begun.build;
     match build::earlier(store, name) {

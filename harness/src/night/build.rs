@@ -4,9 +4,9 @@
 //! changes nothing, and a later night can run the same build again beside its own and see which of them is
 //! slower.
 //!
-//! A store may be somebody else's, or merged from others, and what it calls a build is a program. So an earlier
-//! build runs only where its bytes are those of one that this user kept from a night of his own: the user's
-//! cache has a file for each, named after all of its SHA-256.
+//! A store may be somebody else's, or merged from others, and what it calls a build is a program. So an
+//! earlier build runs only where its bytes are those of one that this user kept from a night of his own: the
+//! user's cache has a file for each, named after all of its SHA-256.
 
 use std::fs;
 use std::io::{self, Write};

@@ -153,8 +153,8 @@ fn is_ours(host: Option<&str>, port: u16) -> bool {
     })
 }
 
-/// The part of a file that a request asks for. What is there may be another file than that of which somebody has
-/// a part, so who asks only if it is the same gets the whole.
+/// The part of a file that a request asks for. What is there may be another file than that of which somebody
+/// has a part, so who asks only if it is the same gets the whole.
 fn part_asked_for(request: &Request<Incoming>) -> Option<String> {
     let range = request
         .headers()
@@ -193,8 +193,8 @@ fn page(content: String, kind: &'static str) -> Answer {
     answer
 }
 
-/// A file, or a part of it, read while it is sent. As much is sent as it had when it was asked for: it may grow
-/// meanwhile.
+/// A file, or a part of it, read while it is sent. As much is sent as it had when it was asked for: it may
+/// grow meanwhile.
 fn send(path: &Path, range: Option<&str>) -> Answer {
     let opened = bounded::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
     let Ok((length, file)) = opened else {

@@ -1,7 +1,8 @@
 //! Places for connections: however many come, the next one gets a place.
 //!
-//! A connection that says nothing, says its request byte by byte or takes no answer keeps its place only until
-//! somebody else wants one: where all are taken, that one goes on which nothing moved for the longest time.
+//! A connection that says nothing, says its request byte by byte or takes no answer keeps its place only
+//! until somebody else wants one: where all are taken, that one goes on which nothing moved for the longest
+//! time.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -13,8 +13,8 @@ pub(super) enum Asked {
     Beyond,
 }
 
-/// What a `Range` asks for of a file that has so many bytes. Several parts, another unit, or what makes no sense
-/// asks for nothing special: whoever sends it must take the whole.
+/// What a `Range` asks for of a file that has so many bytes. Several parts, another unit, or what makes no
+/// sense asks for nothing special: whoever sends it must take the whole.
 pub(super) fn of(header: &str, length: u64) -> Asked {
     part(header, length).unwrap_or(Asked::Whole)
 }

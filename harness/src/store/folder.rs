@@ -151,8 +151,8 @@ impl RunFolder {
         Self::write(path, &text)
     }
 
-    /// Writes a file, whole or not at all. A link in its place, as a stranger's folder may have one, is replaced
-    /// and never followed.
+    /// Writes a file, whole or not at all. A link in its place, as a stranger's folder may have one, is
+    /// replaced and never followed.
     pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let mut draft = path.as_os_str().to_owned();
         draft.push(".new");
@@ -184,8 +184,8 @@ impl RunFolder {
         })
     }
 
-    /// Removes the members' data, of which the logs and events beside it tell what is worth keeping. Links lead
-    /// to what is not the run's.
+    /// Removes the members' data, of which the logs and events beside it tell what is worth keeping. Links
+    /// lead to what is not the run's.
     pub fn drop_data(&self) -> io::Result<()> {
         if self.nodes().is_symlink() {
             return Ok(());

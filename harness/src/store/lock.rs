@@ -112,8 +112,8 @@ fn is_young(lock: &Path) -> bool {
     youngest.is_some_and(|written| written.elapsed().map_or(true, |age| age < QUIET))
 }
 
-/// What names this process, and no run of it, in the environment of what it starts. None where `/proc` does not
-/// tell about it.
+/// What names this process, and no run of it, in the environment of what it starts. None where `/proc` does
+/// not tell about it.
 pub fn own_token() -> Option<String> {
     Identity::own().map(|own| token(&own))
 }

@@ -1,9 +1,10 @@
-//! The guardian of a wrapped command: a process between the harness and the command (`harness become --guard`).
+//! The guardian of a wrapped command: a process between the harness and the command (`harness become
+//! --guard`).
 //!
 //! The kernel can be asked to kill a process when its parent dies, but not what that process started. So the
 //! guardian is a *subreaper*: whatever a process below it leaves behind becomes its own child, in whatever
-//! group or session. It holds one end of a socket. When the other end is closed, because the harness said so or
-//! because something killed it, the guardian ends every child that it has until there is none.
+//! group or session. It holds one end of a socket. When the other end is closed, because the harness said so
+//! or because something killed it, the guardian ends every child that it has until there is none.
 //!
 //! Who kills the guardian too kills the command by the kernel's hand; what the command started carries the
 //! run's token, and the next sweep ends it.

@@ -1,8 +1,8 @@
 //! Files that come from outside, read within bounds.
 //!
 //! What is named on the command line, or lies in a folder that may be somebody else's, may be of any length,
-//! or no file at all: a device that never ends, a pipe to which nobody writes. So only a regular file is read,
-//! and no more of it than the kind of file can honestly hold.
+//! or no file at all: a device that never ends, a pipe to which nobody writes. So only a regular file is
+//! read, and no more of it than the kind of file can honestly hold.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -62,8 +62,8 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most { Err(too_long()) } else { Ok(bytes) }
 }
 
-/// The end of a log, of which at most so many bytes are read; nothing where it can't be read. What is no UTF-8 is
-/// replaced.
+/// The end of a log, of which at most so many bytes are read; nothing where it can't be read. What is no
+/// UTF-8 is replaced.
 #[must_use]
 pub fn tail(path: &Path, most: u64) -> String {
     let read = || {

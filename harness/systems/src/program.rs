@@ -42,8 +42,8 @@ impl Program {
 /// The variable that marks what this process starts, and its value.
 static MARK: OnceLock<(&str, String)> = OnceLock::new();
 
-/// Has every program of the user's that is started from now on marked in its environment, so that what is left
-/// of it can be found. The first mark stays.
+/// Has every program of the user's that is started from now on marked in its environment, so that what is
+/// left of it can be found. The first mark stays.
 pub fn mark_with(variable: &'static str, value: String) {
     let _ = MARK.set((variable, value));
 }

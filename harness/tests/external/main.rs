@@ -364,8 +364,8 @@ fn nothing_that_a_client_or_a_question_started_outlives_a_harness_that_is_killed
     let file = folder.path().join(&system);
     let written = fs::read_to_string(&file).expect("a file");
     let ready = written.lines().find(|line| line.starts_with("ready")).expect("a question").to_owned();
-    let client = "command = [\"sh\", \"-c\", \"setsid sleep 1000 >/dev/null 2>&1 & echo $! >>left; touch begun; \
-                  exec python3 tiny_client.py sound\"]";
+    let client = "command = [\"sh\", \"-c\", \"setsid sleep 1000 >/dev/null 2>&1 & echo $! >>left; \
+                  touch begun; exec python3 tiny_client.py sound\"]";
     let usual = "command = [\"python3\", \"tiny_client.py\", \"sound\"]";
     fs::write(&file, written.replace(&ready, question).replace(usual, client)).expect("written");
     let mut harness = Command::new(env!("CARGO_BIN_EXE_harness"))

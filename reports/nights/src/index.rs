@@ -278,8 +278,8 @@ pub struct Read {
 }
 
 /// Reads an index. Half a last line is left out, whatever bytes it has. A line that this build does not
-/// understand, or that names a path which leads out of the store, as one of somebody else's may, is left out and
-/// told by its number, from 1: one bad line must not take all nights.
+/// understand, or that names a path which leads out of the store, as one of somebody else's may, is left out
+/// and told by its number, from 1: one bad line must not take all nights.
 ///
 /// # Errors
 ///

@@ -52,8 +52,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(Exit::of(judged.results.verdict, judged.results.interrupted))
 }
 
-/// Writes a judged run into its folder, and prints it. A folder that can't be written, as one of somebody else's,
-/// is judged as well, and what is wrong with it is said.
+/// Writes a judged run into its folder, and prints it. A folder that can't be written, as one of somebody
+/// else's, is judged as well, and what is wrong with it is said.
 pub(crate) fn write_and_show(judged: &Judged, folder: &RunFolder, format: Format) -> Result<(), Failure> {
     match judge::write(folder, judged) {
         Ok(()) => show(judged, folder, format),

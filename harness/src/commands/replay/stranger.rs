@@ -4,9 +4,9 @@
 //! Folders are made to be shared, with bug reports for example, so whoever replays one did not write it. A
 //! system's file, a class path, an image or an address to publish on would let its author choose what runs
 //! here, and for whom; they count only on the command line. [`crate::config::flags`] lists what does no harm,
-//! and everything else is refused. What is believed is a number, a name of ours or a draw, and is held against
-//! its bounds and against the flags of the run, so that a folder that was edited half-way is refused and not
-//! half obeyed.
+//! and everything else is refused. What is believed is a number, a name of ours or a draw, and is held
+//! against its bounds and against the flags of the run, so that a folder that was edited half-way is refused
+//! and not half obeyed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use serde_yaml_ng::Value;
 
-/// Brackets that may be open at a time. The parser looks at all of them for each one more, and honest files have
-/// a handful.
+/// Brackets that may be open at a time. The parser looks at all of them for each one more, and honest files
+/// have a handful.
 const MOST_OPEN: usize = 200;
 
 /// Reads a document.

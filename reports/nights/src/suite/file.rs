@@ -382,7 +382,8 @@ mod tests {
                 "no day",
             ),
             (
-                "[[known]]\nfinding = \"a\"\nlink = \"https://b\"\nuntil = \"2027-13-31\"\n[[case]]\nname = \"a\"",
+                "[[known]]\nfinding = \"a\"\nlink = \"https://b\"\nuntil = \"2027-13-31\"\n\
+                 [[case]]\nname = \"a\"",
                 "no day",
             ),
             (
