@@ -194,6 +194,16 @@ fn a_condition_of_the_whole_takes_all_keys_together() {
 }
 
 #[test]
+fn a_read_that_is_asked_with_its_answer_is_a_read() {
+    says(ModelName::Register, &edn("0 | write | 4 | 4\n1 | read | 4 | 4"), Verdict::Valid);
+    says(ModelName::Set, &edn("0 | add | 4 | 4\n1 | read | #{4} | #{4}"), Verdict::Valid);
+    let keyed = edn("0 | write | [7 4] | [7 4]\n1 | read | [7 4] | [7 4]");
+    says(ModelName::Register, &keyed, Verdict::Valid);
+    let failed = edn("0 | write | 4 | !4\n1 | read | nil | !nil");
+    says(ModelName::Register, &failed, Verdict::Valid);
+}
+
+#[test]
 fn pairs_where_something_shows_that_there_is_one_object_are_values() {
     says(
         ModelName::Set,

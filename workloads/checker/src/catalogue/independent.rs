@@ -8,6 +8,8 @@
 //! part of the other, and one whose answers have another shape than what was asked for. Nothing is guessed:
 //! a history that is read as something else is accused of what it did not do.
 //!
+//! Knossos writes into an invocation what its answer will be. That is taken where it is so.
+//!
 //! A field `key` says the same in so many words, in any format.
 
 use std::collections::{HashMap, VecDeque};
@@ -32,6 +34,8 @@ enum Shape {
 enum Argument {
     /// Nothing.
     Nothing,
+    /// Nothing, or its answer: Knossos fills that in where there is one.
+    Answer,
     /// Nothing, or a token that says which lock is given up.
     Token,
     /// A value that is no list.
@@ -49,13 +53,12 @@ enum Argument {
 }
 
 fn argument(model: ModelName, f: &str) -> Argument {
-    use Argument::{Any, Asked, Micros, Nothing, Other, Scalar, Token, Two};
+    use Argument::{Answer, Any, Asked, Micros, Nothing, Other, Scalar, Token, Two};
     match (model, f) {
-        (ModelName::CasRegister | ModelName::Register, "read")
-        | (ModelName::Set | ModelName::Counter, "read")
+        (ModelName::CasRegister | ModelName::Register | ModelName::Set | ModelName::Counter, "read")
         | (ModelName::Queue, "dequeue")
-        | (ModelName::Mutex, "acquire" | "lock")
-        | (ModelName::Kv, "get") => Nothing,
+        | (ModelName::Kv, "get") => Answer,
+        (ModelName::Mutex, "acquire" | "lock") => Nothing,
         (ModelName::Mutex, "release" | "unlock") => Token,
         (ModelName::CasRegister | ModelName::Register, "write")
         | (ModelName::Counter, "add")
@@ -85,15 +88,14 @@ fn is_composite(datum: &Datum) -> bool {
 fn shape(f: &str, argument: Argument, value: &Datum) -> Result<Shape, String> {
     let pair = value.as_list().and_then(|list| <&[Datum; 2]>::try_from(list).ok());
     Ok(match (argument, pair, value) {
-        (Argument::Nothing | Argument::Token, Some([_, Datum::Nil]), _) => Shape::Keyed,
+        (Argument::Nothing | Argument::Answer | Argument::Token, Some([_, Datum::Nil]), _) => Shape::Keyed,
         (Argument::Token, Some([_, token]), _) if !is_composite(token) => Shape::Keyed,
-        (Argument::Nothing | Argument::Token, _, Datum::Nil) => Shape::Plain,
+        (Argument::Nothing | Argument::Answer | Argument::Token, _, Datum::Nil) => Shape::Plain,
+        (Argument::Answer, Some(_), _) => Shape::Either,
+        (Argument::Answer, ..) => Shape::Plain,
         (Argument::Token, None, value) if !is_composite(value) => Shape::Plain,
         (Argument::Nothing | Argument::Token, ..) => {
-            return Err(format!(
-                "a {f} is asked with nothing, or with [key nil], and this one has {value}; a key stands in \
-                 the field key"
-            ));
+            return Err(asks_for_nothing(f, value));
         }
         (Argument::Any | Argument::Asked | Argument::Scalar, _, Datum::Nil) => {
             return Err(format!("a {f} needs a value, and this one has none"));
@@ -106,6 +108,13 @@ fn shape(f: &str, argument: Argument, value: &Datum) -> Result<Shape, String> {
         (Argument::Any | Argument::Asked | Argument::Scalar | Argument::Two, ..)
         | (Argument::Micros | Argument::Other, ..) => Shape::Plain,
     })
+}
+
+/// What is wrong with an operation that is asked with something and has no argument.
+fn asks_for_nothing(f: &str, value: &Datum) -> String {
+    format!(
+        "a {f} is asked with nothing, or with [key nil], and this one has {value}; a key stands in the field key"
+    )
 }
 
 /// The key of an operation that is open.
@@ -125,6 +134,8 @@ pub(super) struct Independent<'r> {
     /// Whether it is keyed, and the line that says so.
     decided: Option<(bool, u64)>,
     open: HashMap<u64, Open>,
+    /// What must be the answers of those that were asked with them.
+    answers: HashMap<u64, Datum>,
     /// Whether a list or a map was put into the object, and on which line one was seen in it.
     composite_put: bool,
     composite_seen: Option<u64>,
@@ -143,6 +154,7 @@ impl<'r> Independent<'r> {
             waiting: VecDeque::new(),
             decided: None,
             open: HashMap::new(),
+            answers: HashMap::new(),
             composite_put: false,
             composite_seen: None,
             ended: false,
@@ -239,6 +251,9 @@ impl<'r> Independent<'r> {
                 (record.key, record.value) = (key, value);
             }
         }
+        if argument(self.model, &record.f) == Argument::Answer && !record.value.is_nil() {
+            self.answers.insert(record.process, record.value.clone());
+        }
         Ok(())
     }
 
@@ -268,7 +283,12 @@ impl<'r> Independent<'r> {
                 (record.key, record.value) = (key, value);
             }
         }
-        Ok(())
+        match self.answers.remove(&record.process) {
+            Some(asked) if record.kind != EventKind::Ok || record.value != asked => {
+                Err(malformed(record.line, asks_for_nothing(&record.f, &asked)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Remembers whether lists and maps are put into the object, and seen in it.

@@ -74,7 +74,9 @@ pub fn judge(records: Records<'_>, question: &Question) -> Result<Judged, Refusa
         ModelName::CasRegister | ModelName::Register => {
             let history = registers(&mut only(model, records))?;
             let judged = of_registers(&history, question);
-            Ok(if history.ops().iter().any(tells) { judged } else { unobserved(judged) })
+            let happened = |op: &Op| op.outcome != Outcome::Fail;
+            let is_idle = !history.ops().iter().any(happened);
+            Ok(if is_idle || history.ops().iter().any(tells) { judged } else { unobserved(judged) })
         }
         ModelName::Kv => object(&Kv::default(), records, question),
         ModelName::Mutex if is_keyed => object(&Keyed::new(Mutex), records, question),
@@ -188,9 +190,9 @@ where
     Ok(if observed(model, &calls) { judged } else { unobserved(judged) })
 }
 
-/// Whether an answer says something about what the object held.
+/// Whether an answer says something about what the object held, or nothing happened that it could be about.
 fn observed<M: Model>(model: &M, calls: &[Call<M::Op>]) -> bool {
-    calls.iter().any(|call| !call.is_open() && model.tells(&call.op))
+    calls.is_empty() || calls.iter().any(|call| !call.is_open() && model.tells(&call.op))
 }
 
 /// Whether an operation's answer says something about what its register held.
