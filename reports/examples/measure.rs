@@ -25,7 +25,7 @@ fn measure(what: &str, mut run: Invented) {
     run.results.election_kinds = runs::election_kinds::by_kind(elections, faults);
     let beside = outages::Beside { faults, elections, load_end_ns: None };
     run.results.outages = outages::from_history(&run.history, beside, outages::MINIMUM_NS);
-    run.results.latency = latency::summaries(&run.history, &run.faults);
+    run.results.latency = latency::summaries(&run.history, &run.faults, &[]);
     lap("counted", began);
     let began = Instant::now();
     let page = html::render(&run.run, &run.results, &run.faults, &run.history);

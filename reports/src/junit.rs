@@ -161,6 +161,9 @@ fn fault_case(fault: &FaultRecord, number: u32) -> Case {
         FaultState::Verified => Outcome::Passed,
         FaultState::Unverified => Outcome::Error(UNDECIDED, "the fault was not seen to bite".to_owned()),
         FaultState::Leaked => Outcome::Error(UNDECIDED, "the fault was not seen to be gone".to_owned()),
+        FaultState::MemberDied => {
+            Outcome::Error(UNDECIDED, "a member died, so nobody could see the fault gone".to_owned())
+        }
         FaultState::NoTarget => Outcome::Skipped("no member fitted".to_owned()),
         FaultState::Unsupported => Outcome::Skipped("the cluster cannot do it".to_owned()),
     };

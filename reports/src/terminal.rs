@@ -304,7 +304,7 @@ impl Screen {
         let (number, rows) = self.detail.faults;
         for fault in troubled.iter().take(number) {
             let seen = match fault.state {
-                FaultState::Leaked => &fault.healed_evidence,
+                FaultState::Leaked | FaultState::MemberDied => &fault.healed_evidence,
                 _ => &fault.evidence,
             };
             let why = if seen.is_empty() { String::new() } else { format!(": {seen}") };

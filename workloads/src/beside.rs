@@ -31,6 +31,9 @@ pub struct Beside {
     /// From when on no fault was in force and a leader stood, so that sessions left in silence must expire.
     #[serde(default)]
     pub well_since_ns: Option<u64>,
+    /// What would strengthen a load that was too weak, as flags with numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
 }
 
 impl Beside {

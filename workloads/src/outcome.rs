@@ -18,6 +18,15 @@ pub const SESSION_EXPIRED: &str = "session-expired";
 /// acknowledged it.
 pub const NOT_NEEDED: &str = "not-needed";
 
+/// Why an operation was never sent: every client had another one until this one had waited for too long.
+pub const NO_CLIENT_FREE: &str = "no client was free in time";
+/// The same: its client's process was being replaced, which has nothing to do with any member.
+pub const CLIENT_REPLACED: &str = "its client was being replaced";
+/// The same: its client has no process.
+pub const NO_PROCESS: &str = "no process of the client";
+/// The same: no member took its client.
+pub const NO_MEMBER_TOOK: &str = "no member took the client's session in time";
+
 /// The error of a guarded write that the store refused, because it had taken one with a larger token.
 pub const STALE_TOKEN: &str = "stale-token";
 
@@ -30,6 +39,8 @@ pub struct Claims {
     pub changed_at: Option<u64>,
     /// The place up to which whoever answered had seen that order; of a change, its own place.
     pub seen: Option<u64>,
+    /// Who did it, where a member may send a client on, or ask another one itself.
+    pub by: Option<u64>,
 }
 
 /// Why there was no effect, where a workload goes on by that.
@@ -153,6 +164,7 @@ impl Outcome {
         event.version = self.claims.version;
         event.mzxid = self.claims.changed_at;
         event.zxid = self.claims.seen;
+        event.by = self.claims.by;
         event.error = self.error.as_deref().map(Into::into);
         event
     }

@@ -173,7 +173,7 @@ mod tests {
         }
 
         fn claimed(&self, op: &Op, value: Value, seen: Option<u64>) -> Outcome {
-            let claims = Claims { version: Some(self.0[&op.key].1), changed_at: None, seen };
+            let claims = Claims { version: Some(self.0[&op.key].1), changed_at: None, seen, by: None };
             Outcome { claims, ..Outcome::told(value, seen) }
         }
     }

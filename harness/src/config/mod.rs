@@ -50,8 +50,10 @@ pub const SESSION_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duratio
 const EXPIRING_SESSION: Duration = Duration::from_secs(4);
 /// By so much what hits a holder outlasts its session.
 const BEYOND_SESSION: Duration = Duration::from_secs(2);
-/// From onset to onset where clients are applications, when nobody says: what is held outlasts a session.
-const USUAL_WITH_APPLICATIONS: Duration = Duration::from_secs(12);
+/// From onset to onset where clients are applications, when nobody says. Half of it is held, which outlasts a
+/// session. Half of it is calm, in which somebody must hold again: within a session and three seconds, as the
+/// check `leadership` asks, behind a second for the fault to be seen gone.
+const USUAL_WITH_APPLICATIONS: Duration = Duration::from_secs(16);
 
 /// How long clients run when nobody says.
 pub const USUAL_LIMIT: &str = "30s";

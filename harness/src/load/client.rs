@@ -169,6 +169,8 @@ impl LoadClient {
             }
             self.has_slot = true;
             self.at = Some(member);
+        } else if *connected == Connected::Replaced {
+            rules.not_there(self.client, now);
         } else {
             rules.refused(self.client, now);
         }
@@ -181,7 +183,7 @@ impl LoadClient {
             Connected::Expired { session } => {
                 self.note_session(&Op::abandon(), &Outcome::expired(), Some((member, None)), *session);
             }
-            Connected::Resumed | Connected::Refused(_) => {}
+            Connected::Resumed | Connected::Refused(_) | Connected::Replaced => {}
         }
     }
 

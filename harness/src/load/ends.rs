@@ -164,6 +164,7 @@ async fn client_at(shared: &Shared, member: MemberId, patience: Duration) -> any
         let why = match client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await {
             Connected::Resumed | Connected::Opened { .. } => return Ok(client),
             Connected::Refused(why) => why,
+            Connected::Replaced => "the client is being replaced".to_owned(),
             Connected::Expired { .. } => "the session expired".to_owned(),
         };
         if Instant::now() > deadline {

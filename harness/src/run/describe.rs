@@ -268,6 +268,12 @@ fn faults_in_words(schedule: &Schedule, limit: usize) -> String {
     faults.join(", ")
 }
 
+/// The machine's load: threads that ran or waited to, on average over the last minute.
+pub(super) fn machine_load() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
 pub(crate) fn host() -> Host {
     let read = |path: &str| std::fs::read_to_string(path).context("reading").ok();
     let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -245,6 +245,7 @@ impl Driver<'_> {
         observed.shed = self.shared.load.rules().shed();
         observed.workload_from_ns = moments.work_from;
         observed.workload_to_ns = moments.work_to;
+        observed.machine_load = super::describe::machine_load();
         observed.timings.workload_ms = milliseconds(moments.work_to - moments.work_from);
         observed.timings.recovery_ms = milliseconds(moments.read - moments.work_to);
         Ok(())

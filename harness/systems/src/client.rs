@@ -40,6 +40,9 @@ pub enum Connected {
     },
     /// Nobody took the client; why.
     Refused(String),
+    /// The client itself was not there, because what it runs in is being replaced: no member was asked for
+    /// anything.
+    Replaced,
 }
 
 impl Connected {

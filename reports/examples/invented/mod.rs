@@ -184,6 +184,7 @@ fn faults(ending: Ending) -> (Vec<FaultRecord>, Vec<Election>, Vec<MemberSpan>) 
             from: Some(leader),
             to: next,
             epoch: epoch + 1,
+            established_ns: None,
             detection_ms: Some(runs::numbers::lossy(detection)),
             election_ms: Some(runs::numbers::lossy(14 + number)),
             sync_ms: Some(runs::numbers::lossy(11 + number)),
@@ -344,7 +345,7 @@ fn judge(invented: &mut Invented, ending: Ending, elections: Vec<Election>, span
     results.election_kinds = by_kind(&elections, faults);
     let beside = outages::Beside { faults, elections: &elections, load_end_ns: Some(END) };
     results.outages = outages::from_history(history, beside, outages::MINIMUM_NS);
-    results.latency = latency::summaries(history, faults);
+    results.latency = latency::summaries(history, faults, &[]);
     results.faults = FaultCounts::of(faults);
     results.elections = elections;
     results.member_spans = spans;

@@ -22,12 +22,15 @@ pub struct Broken {
     pub fact: Option<String>,
 }
 
-/// The check that convicts in the simplest way: its place among `checks`, and what it means.
+/// The check that convicts in the simplest way: its place among `checks`, and what it means. One that only
+/// counts how many changes are lacking leads no other that knows which operations contradict each other.
 pub fn simplest(checks: &[CheckResult]) -> Option<(usize, Broken)> {
+    let convicts = |check: &&CheckResult| check.verdict == Verdict::Invalid;
+    let knows_which = checks.iter().filter(convicts).any(shows_which);
     checks
         .iter()
         .enumerate()
-        .filter(|(_, check)| check.verdict == Verdict::Invalid)
+        .filter(|(_, check)| convicts(check) && !(knows_which && only_counts(check)))
         .map(|(at, check)| (at, broken(check)))
         .min_by_key(|(at, broken)| {
             let found = checks[*at].counterexample.as_ref();
@@ -35,6 +38,21 @@ pub fn simplest(checks: &[CheckResult]) -> Option<(usize, Broken)> {
             let operations = found.map_or(usize::MAX, |found| found.ops.len());
             (broken.fact.is_none(), operations < 2, operations)
         })
+}
+
+/// Whether a check knows only how many changes of a key are lacking, and not which: an operation that it shows
+/// made a version that is there.
+fn only_counts(check: &CheckResult) -> bool {
+    let number = |name: &str| check.evidence.get(name).and_then(Value::as_i64);
+    let (Some(version), Some(_)) = (number("version"), number("acknowledged")) else { return false };
+    let lacking = |op: &OpView| op.version.is_some_and(|made| made > version);
+    let shown = check.counterexample.as_ref().map_or(&[][..], |found| &found.ops);
+    check.name == "durability" && number("lost").is_none() && shown.len() < 2 && !shown.iter().any(lacking)
+}
+
+/// Whether a check shows operations that contradict each other.
+fn shows_which(check: &CheckResult) -> bool {
+    check.counterexample.as_ref().is_some_and(|found| found.ops.len() >= 2)
 }
 
 /// The promises that the other checks found broken, each once.
@@ -56,9 +74,9 @@ fn broken(check: &CheckResult) -> Broken {
         "durability" => lost(check).unwrap_or_else(|| plain("a member does not hold what was acknowledged")),
         "linearizable" | "linearizable-updates" | "version-order" | "session-order" => {
             let found = check.counterexample.as_ref();
-            if let Some((promise, fact)) =
-                found.and_then(|found| answer(found).or_else(|| replaced_twice(found)))
-            {
+            if let Some((promise, fact)) = found.and_then(|found| {
+                answer(found).or_else(|| replaced_twice(found)).or_else(|| one_version(found))
+            }) {
                 return story(promise, fact);
             }
             plain(match check.name.as_str() {
@@ -169,6 +187,17 @@ fn replaced_twice(found: &Counterexample) -> Option<(&'static str, String)> {
     };
     (done(first) && done(second) && from == again && first.key == second.key).then(|| {
         ("acknowledged writes were lost", format!("{}: {to} and {instead} both replaced {from}", key(first)))
+    })
+}
+
+/// Two changes that were both acknowledged as the one that made the same version: one of them is lost.
+fn one_version(found: &Counterexample) -> Option<(&'static str, String)> {
+    let [first, second] = found.ops.as_slice() else { return None };
+    let done = |op: &OpView| op.outcome == Outcome::Ok && op.changes;
+    let (version, one, other) = (first.version?, written(first)?, written(second)?);
+    (done(first) && done(second) && second.version == Some(version) && first.key == second.key).then(|| {
+        let fact = format!("{}: {one} and {other} were both acknowledged as version {version}", key(first));
+        ("acknowledged writes were lost", fact)
     })
 }
 
@@ -312,6 +341,28 @@ mod tests {
         assert_eq!(others(&checks, "a stale read"), ["acknowledged writes were lost"]);
         let alone = simplest(&checks[1..2]).expect("one").1;
         assert_eq!(alone.fact.as_deref(), Some("n1 lacks 22 of 1,976 of key 0 at the end"));
+    }
+
+    #[test]
+    fn who_knows_the_pair_leads_before_who_knows_only_a_count() {
+        let write = |index, value, version| {
+            op(index, "write", Datum::Int(value), 10 * index, 10 * index + 5, Some(version))
+        };
+        let counted = |last: OpView| {
+            let mut check = check("durability", "1,221 changes were acknowledged", vec![last]);
+            check.evidence = json!({"member": 1, "key": 1, "version": 1220, "value": 8829, "acknowledged": 1221, "open": 0});
+            check
+        };
+        let pair = check("version-order", "", vec![write(1, 14, 112), write(2, 3, 112)]);
+        // The last write is there: its version is what the member holds.
+        let checks = [counted(write(9, 8829, 1220)), pair.clone()];
+        let (at, broken) = simplest(&checks).expect("one");
+        assert_eq!(at, 1);
+        assert_eq!(broken.fact.as_deref(), Some("key 0: 14 and 3 were both acknowledged as version 112"));
+        assert_eq!(simplest(&checks[..1]).map(|(at, _)| at), Some(0), "alone it leads");
+        // One that knows which change is lacking may lead.
+        let checks = [counted(write(9, 8829, 1221)), pair];
+        assert!(!only_counts(&checks[0]));
     }
 
     #[test]

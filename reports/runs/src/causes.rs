@@ -5,6 +5,8 @@
 //! anybody's; an orderly end is what somebody asked for; a full disk or a taken port is the place's. None of
 //! these is ever held against the member, and neither is what can't be told.
 
+use crate::events::{Event, Said, Stamped};
+
 /// Who ended a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ender {
@@ -47,6 +49,17 @@ pub fn ender(how: &str, log: &[String]) -> Ender {
         return Ender::NotItself;
     }
     Ender::Itself
+}
+
+/// The last lines of a member's log, so many at most; where there are none, why it said that it stops.
+pub fn last_words(member: u64, events: &[Stamped], mut log: Vec<String>, most: usize) -> Vec<String> {
+    if log.is_empty() {
+        log.extend(events.iter().rev().find_map(|stamped| match &stamped.event {
+            Event::Said(Said::Halt { reason }) if stamped.node.0 == member => Some(reason.clone()),
+            _ => None,
+        }));
+    }
+    log.split_off(log.len().saturating_sub(most))
 }
 
 fn blames_the_place(line: &str) -> bool {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::events::{Event, Stamped};
 use crate::kinds::FaultKind;
 use crate::mechanism::Mechanism;
 
@@ -131,6 +132,8 @@ pub enum FaultState {
     Unverified,
     /// Not seen to be gone.
     Leaked,
+    /// Undone, and not seen to be gone because a member had died meanwhile.
+    MemberDied,
     /// The cluster cannot do it.
     Unsupported,
     /// No member fitted the description.
@@ -144,6 +147,7 @@ impl FaultState {
             Self::Verified => "verified",
             Self::Unverified => "unverified",
             Self::Leaked => "leaked",
+            Self::MemberDied => "undone, while a member was dead",
             Self::Unsupported => "unsupported",
             Self::NoTarget => "no target",
         }
@@ -181,6 +185,9 @@ pub struct FaultRecord {
     /// When its effect was seen to be gone.
     #[serde(default)]
     pub verified_healed_ns: Option<u64>,
+    /// When it was given up to see it gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaked_ns: Option<u64>,
     /// How it ended.
     pub state: FaultState,
     /// What proves that it bit, or what was seen instead.
@@ -239,15 +246,18 @@ impl FaultRecord {
         self.mechanism.is_some_and(which)
     }
 
-    /// The interval in which the fault may have been at work: from injection to verified healing, and to
-    /// `end_ns` when it was never seen gone. None when nothing was injected.
+    /// When it was gone: when that was seen, or, where nobody could see it because a member had died, when it
+    /// was undone. None where it may still be in force.
+    pub fn gone_ns(&self) -> Option<u64> {
+        let undone = self.healed_ns.filter(|_| self.state == FaultState::MemberDied);
+        self.verified_healed_ns.or(undone)
+    }
+
+    /// The interval in which the fault may have been at work: from injection until it was gone, and to
+    /// `end_ns` where it may still be in force. None when nothing was injected.
     pub fn interval(&self, end_ns: u64) -> Option<(u64, u64)> {
         let from = self.injected_ns?;
-        let to = match self.verified_healed_ns {
-            Some(gone) => gone,
-            None => end_ns,
-        };
-        Some((from, to.max(from)))
+        Some((from, self.gone_ns().unwrap_or(end_ns).max(from)))
     }
 }
 
@@ -284,12 +294,20 @@ pub struct FaultCounts {
     pub unverified: u32,
     /// Not seen to be gone.
     pub leaked: u32,
+    /// Undone, and not seen to be gone because a member had died meanwhile.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub member_died: u32,
     /// Without a member that fitted.
     #[serde(default)]
     pub no_target: u32,
     /// Impossible on this cluster.
     #[serde(default)]
     pub unsupported: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl FaultCounts {
@@ -302,6 +320,7 @@ impl FaultCounts {
                 FaultState::Verified => counts.verified += 1,
                 FaultState::Unverified => counts.unverified += 1,
                 FaultState::Leaked => counts.leaked += 1,
+                FaultState::MemberDied => counts.member_died += 1,
                 FaultState::NoTarget => counts.no_target += 1,
                 FaultState::Unsupported => counts.unsupported += 1,
             }
@@ -352,6 +371,60 @@ pub fn fold(transitions: &[FaultTransition], kinds: &BTreeMap<String, FaultKind>
     order
 }
 
+/// Tells faults that were undone, and not seen to be gone only because a member had ended by itself, from those
+/// that may still be in force. Where everybody was asked who reaches whom, those that live must all have
+/// reached each other; any other fault must have hit the member that ended.
+pub fn tell_deaths(records: &mut [FaultRecord], events: &[Stamped]) {
+    if records.iter().all(|record| record.state != FaultState::Leaked) {
+        return;
+    }
+    let ended = ended_by_themselves(records, events);
+    for record in records.iter_mut().filter(|record| record.state == FaultState::Leaked) {
+        let Some((leaked, _)) = record.leaked_ns.zip(record.healed_ns) else { continue };
+        let dead: Vec<u64> = ended.iter().filter(|(at, _)| *at <= leaked).map(|(_, node)| *node).collect();
+        let is_dead = |member: u64| dead.contains(&member);
+        let explained = match &record.healed_matrix {
+            // Whoever is dead reaches nobody, and nobody reaches it.
+            Some(matrix) if !dead.is_empty() => {
+                let row = |(speaker, row): (u64, &Vec<Reach>)| {
+                    is_dead(speaker)
+                        || (1..).zip(row).all(|(hearer, reach)| {
+                            hearer == speaker || *reach == Reach::Reached || is_dead(hearer)
+                        })
+                };
+                (1..).zip(matrix).all(row)
+            }
+            Some(_) => false,
+            None => record.targets.iter().any(|target| is_dead(*target)),
+        };
+        if explained {
+            record.state = FaultState::MemberDied;
+        }
+    }
+}
+
+/// Members that ended though no fault ended them and were never started again: when, and who.
+fn ended_by_themselves(records: &[FaultRecord], events: &[Stamped]) -> Vec<(u64, u64)> {
+    let ended_by_us = |node: u64, at: u64| {
+        records.iter().any(|record| {
+            record.acts_by(Mechanism::ends_processes)
+                && record.targets.contains(&node)
+                && record.asked_ns <= at
+                && record.healed_ns.is_none_or(|healed| at < healed)
+        })
+    };
+    let mut last: BTreeMap<u64, Option<u64>> = BTreeMap::new();
+    for Stamped { time, node, event } in events {
+        match event {
+            Event::Exited(_) => drop(last.insert(node.0, Some(*time))),
+            Event::Spawned => drop(last.insert(node.0, None)),
+            _ => {}
+        }
+    }
+    let ended = last.into_iter().filter_map(|(node, at)| Some((at?, node)));
+    ended.filter(|(at, node)| !ended_by_us(*node, *at)).collect()
+}
+
 /// Whether the evidence of this transition speaks of the end of the fault.
 fn speaks_of_healing(record: &FaultRecord, phase: FaultPhase) -> bool {
     match phase {
@@ -379,7 +452,10 @@ fn apply(record: &mut FaultRecord, transition: &FaultTransition) {
             record.state = FaultState::Unverified;
             record.verified_ns = None;
         }
-        FaultPhase::Leaked => record.state = FaultState::Leaked,
+        FaultPhase::Leaked => {
+            record.state = FaultState::Leaked;
+            record.leaked_ns = Some(time);
+        }
         FaultPhase::NoTarget => record.state = FaultState::NoTarget,
         FaultPhase::Unsupported => record.state = FaultState::Unsupported,
     }
@@ -443,6 +519,58 @@ fn settle(record: &mut FaultRecord) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_member_that_died_is_no_fault_that_could_not_be_undone() {
+        let cut = |reach: Reach| FaultRecord {
+            id: "F1".to_owned(),
+            mechanism: Some(Mechanism::Partition),
+            targets: vec![1],
+            injected_ns: Some(10),
+            verified_ns: Some(11),
+            healed_ns: Some(20),
+            leaked_ns: Some(30),
+            state: FaultState::Leaked,
+            healed_matrix: Some(vec![
+                vec![Reach::Unknown, reach, Reach::NotReached],
+                vec![Reach::Reached, Reach::Unknown, Reach::NotReached],
+                vec![Reach::NotReached, Reach::NotReached, Reach::Unknown],
+            ]),
+            ..FaultRecord::default()
+        };
+        let exited = |node| Stamped {
+            time: 15,
+            node: crate::member::MemberId(node),
+            event: Event::Exited("exit status 1".to_owned()),
+        };
+        let told = |record: FaultRecord, events: &[Stamped]| {
+            let mut records = [record];
+            tell_deaths(&mut records, events);
+            (records[0].state, records[0].interval(99))
+        };
+        assert_eq!(told(cut(Reach::Reached), &[exited(3)]), (FaultState::MemberDied, Some((10, 20))));
+        let leaked = (FaultState::Leaked, Some((10, 99)));
+        assert_eq!(
+            told(cut(Reach::NotReached), &[exited(3)]),
+            leaked,
+            "two that live do not hear each other"
+        );
+        assert_eq!(told(cut(Reach::Reached), &[]), leaked, "nobody died");
+        let again = Stamped { time: 16, event: Event::Spawned, ..exited(3) };
+        assert_eq!(told(cut(Reach::Reached), &[exited(3), again]), leaked, "it was started again");
+        let late = Stamped { time: 31, ..exited(3) };
+        assert_eq!(told(cut(Reach::Reached), &[late]), leaked, "it died only later");
+        let before = Stamped { time: 5, ..exited(3) };
+        assert_eq!(told(cut(Reach::Reached), &[before]).0, FaultState::MemberDied, "dead all along");
+        let paused =
+            FaultRecord { mechanism: Some(Mechanism::Pause), healed_matrix: None, ..cut(Reach::Unknown) };
+        assert_eq!(told(paused.clone(), &[exited(1)]).0, FaultState::MemberDied);
+        assert_eq!(told(paused.clone(), &[exited(2)]), leaked, "another one died");
+        let killed = FaultRecord { mechanism: Some(Mechanism::Kill), ..paused };
+        assert_eq!(told(killed.clone(), &[exited(1)]), leaked, "the fault ended it");
+        let undone = FaultRecord { healed_ns: None, mechanism: Some(Mechanism::Pause), ..killed };
+        assert_eq!(told(undone, &[exited(1)]).0, FaultState::Leaked, "it was never undone");
+    }
 
     fn line(phase: FaultPhase, time: u64, evidence: &str) -> FaultTransition {
         FaultTransition {

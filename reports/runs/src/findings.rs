@@ -15,6 +15,7 @@ use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_
 use crate::outages::touched_by_any;
 use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
 use crate::standing::{self, Standing};
+use crate::unsent::Unsent;
 use crate::verdicts::word;
 
 /// Characters of a counterexample's sentence with which it fits into the verdict's.
@@ -107,6 +108,14 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
         None => format!("{} workload", with_article(&run.workload)),
     };
     let begun = Sentence::default().and(format!("{members}{mutant}, {place}, served {work} for {served}"));
+    // A reader who stops here must not take the bench for the system.
+    let begun = match results.unsent.as_ref().filter(|unsent| unsent.is_notable()) {
+        Some(unsent) => begun
+            .and(", of which ")
+            .and_strong(format!("the bench itself never sent {}", unsent.in_figures()))
+            .and(format!(", because {}, so that nothing is measured", unsent.why())),
+        None => begun,
+    };
     if faults.is_empty() {
         return begun.and(" without faults; ");
     }
@@ -152,6 +161,7 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
         None => said,
     };
     match worst_outage(&results.outages) {
+        _ if results.unsent.as_ref().is_some_and(Unsent::is_notable) => said.and("."),
         Some(worst) => said
             .and(", and the longest time without an acknowledged write was ")
             .and_strong(duration(outage_ms(worst)))
@@ -515,6 +525,7 @@ pub fn faults(run: &RunInfo, faults: &[FaultRecord]) -> Sentence {
     let odd: Vec<String> = [
         (FaultState::Unverified, "never seen to bite"),
         (FaultState::Leaked, "not seen to be gone"),
+        (FaultState::MemberDied, "undone while a member was dead"),
         (FaultState::NoTarget, "without a member that fitted"),
         (FaultState::Unsupported, "impossible on this cluster"),
     ]
@@ -564,7 +575,13 @@ pub fn phases(election: &Election) -> String {
         .into_iter()
         .filter_map(|phase| phase.of(election).map(|value| format!("{} {}", phase.short(), whole_ms(value))))
         .collect();
-    if known.is_empty() { "phases not measured".to_owned() } else { known.join(", ") }
+    let unknown: Vec<&str> =
+        Phase::ALL.into_iter().filter(|phase| phase.of(election).is_none()).map(Phase::short).collect();
+    match (known.as_slice(), unknown.as_slice()) {
+        ([], _) => "no phase is known".to_owned(),
+        (_, []) => known.join(", "),
+        (_, unknown) => format!("{}; not known: {}", known.join(", "), unknown.join(", ")),
+    }
 }
 
 /// The longest outage.
@@ -645,6 +662,36 @@ pub fn percent(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_bench_did_not_send_stands_in_the_first_sentence_where_it_is_a_notable_share() {
+        let run = RunInfo { nodes: 3, workload: "set".to_owned(), ..RunInfo::default() };
+        let mut results = Results::new(Verdict::Valid, &run);
+        let outage = Outage { to_ns: 2_940_000_000, ..Outage::default() };
+        results.outages = vec![outage];
+        let unsent = |replaced| Unsent { due: 1000, replaced, no_client_free: 0, ..Unsent::default() };
+        results.unsent = Some(unsent(49));
+        let sentence = |results: &Results| verdict(&run, results, &[]).plain();
+        assert!(!sentence(&results).contains("never sent"), "{}", sentence(&results));
+        assert!(sentence(&results).contains("2.94 s"));
+        results.unsent = Some(unsent(190));
+        let said = sentence(&results);
+        assert!(
+            said.contains(
+                "of which the bench itself never sent 190 of 1,000 operations (19 %), because clients were \
+                 being replaced, so that nothing is measured"
+            ) && !said.contains("2.94 s"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn phases_that_nobody_knows_are_named_and_are_no_zeros() {
+        let mut election = Election { detection_ms: Some(30.0), ..Election::default() };
+        assert_eq!(phases(&election), "detection 30; not known: election, sync, first write");
+        election.detection_ms = None;
+        assert_eq!(phases(&election), "no phase is known");
+    }
 
     #[test]
     fn of_what_decided_nothing_the_deepest_reason_leads() {

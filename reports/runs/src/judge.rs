@@ -14,12 +14,13 @@ use workloads::judge::Effort;
 
 use crate::checks::{self, Case, recovery};
 use crate::events::{Event, Said, Stamped};
-use crate::faults::{FaultTransition, fold};
+use crate::faults::{FaultTransition, fold, tell_deaths};
 use crate::member::MemberId;
 use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::results::{FaultCounts, FaultRecord, LiveCheck, LiveViolation, Results, RunInfo};
-use crate::{cut_off, election_kinds, elections, latency, operations, outages, spans, terms};
+use crate::unsent::Unsent;
+use crate::{blame, cut_off, election_kinds, elections, latency, operations, outages, spans, terms, unsent};
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -64,7 +65,8 @@ pub fn faults(run: &RunInfo, transitions: &[FaultTransition], history: &History)
 /// files and the time that it took are the caller's to fill in.
 pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell: &dyn Fn(&str)) -> Judged {
     let Record { run, loaded, transitions, observed } = record;
-    let faults = faults(&run, &transitions, &loaded.history);
+    let mut faults = faults(&run, &transitions, &loaded.history);
+    tell_deaths(&mut faults, observed.as_ref().map_or(&[][..], |observed| &observed.events));
     let mut results = Results::new(Verdict::Unknown, &run);
     let lived_to_its_end = observed.is_some();
     let seen = observed.unwrap_or_default();
@@ -90,6 +92,7 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
         let summary = "the harness did not live to the end of this run; without its end nothing is valid";
         results.checks.push(CheckResult::new(FINISHED, Verdict::Unknown, summary));
     }
+    blame::stale_reads(&mut results.checks, &loaded.history, &faults, &run);
     results.verdict = Verdict::of(&results.checks);
     results.interrupted = seen.interrupted;
     results.lag_ms = Some(seen.lag.max_ms);
@@ -99,7 +102,7 @@ pub fn judge(record: Record, effort: &Effort<'_>, logs: recovery::Logs<'_>, tell
     results.not_tried = not_tried(&run, &faults);
     results.notes.extend(not_tried_note(&run, &results.not_tried));
     results.notes.extend(not_found_note(&run, results.verdict));
-    results.notes.extend(cut_off::note(&loaded.history, &faults, run.cluster));
+    results.notes.extend(cut_off::note(&loaded.history, &faults, &run));
     tell("measuring elections and outages");
     fill_in(&mut results, &run, &loaded.history, &faults, &seen);
     Judged { run, results, faults, history: loaded.history }
@@ -178,14 +181,18 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     let members: Vec<MemberId> = run.members().map(MemberId).collect();
     let end = seen.end_ns.max(operations::end_ns(history));
     results.faults = FaultCounts::of(faults);
-    results.elections = elections::from_events(&seen.events, faults, history, run.system.epoch_shift);
+    results.unsent = unsent::of_run(run, history);
+    results.notes.extend(results.unsent.as_ref().map(unsent_note));
+    results.elections = elections::from_events(&seen.events, faults, history, &elections::Traits::of(run));
     results.election_kinds = election_kinds::by_kind(&results.elections, faults);
     // A run whose end nobody saw is judged by its history alone.
     let load_end_ns = Some(seen.workload_to_ns).filter(|at| *at > 0);
     let beside = outages::Beside { faults, elections: &results.elections, load_end_ns };
-    results.outages = outages::from_history(history, beside, outages::MINIMUM_NS);
+    let found = outages::from_history(history, beside, outages::MINIMUM_NS);
+    results.outages = unsent::cut_out(found, results.unsent.as_ref(), outages::MINIMUM_NS);
     results.holder_changes = terms::changes(history, faults, seen);
-    results.latency = latency::summaries(history, faults);
+    let stretches = results.unsent.as_ref().map_or(&[][..], |unsent| &unsent.stretches);
+    results.latency = latency::summaries(history, faults, stretches);
     results.commits = latency::counted(commits(&seen.events));
     results.operations = operations::counts(history);
     results.member_spans = spans::from_events(&seen.events, &members, end);
@@ -197,6 +204,16 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
             plural(u64::try_from(needless).unwrap_or(u64::MAX), "election")
         ));
     }
+}
+
+/// What the bench did not send, and what that means for what was measured.
+fn unsent_note(unsent: &Unsent) -> String {
+    format!(
+        "{} were never sent by the bench itself, because {}: what fell due then is no outage of the system's, \
+         and is left out of the latencies.",
+        unsent.in_figures(),
+        unsent.why()
+    )
 }
 
 /// How long leaders said that their proposals waited for their commit, in ns, and how many of them.

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use checker::history::{Function, History, Outcome};
+use checker::history::{Function, History, Op, Outcome};
 use hdrhistogram::Histogram;
 
 use crate::election_kinds::ENOUGH;
@@ -19,6 +19,7 @@ use crate::faults::FaultRecord;
 use crate::numbers::{NS_PER_MS, NS_PER_S, lossy, nearest_rank, ns_to_ms};
 use crate::operations::{due_ns, end_ns, is_update};
 use crate::results::{LatencyClass, LatencySummary};
+use crate::unsent::overlaps;
 
 /// How long after a fault was seen to be gone an operation still counts as under faults.
 pub const SETTLE_NS: u64 = 400 * NS_PER_MS;
@@ -38,11 +39,17 @@ const FASTEST_MS: f64 = 0.001;
 /// Answers slower than an hour are counted as this slow; their maximum is still exact.
 const LONGEST_NS: u64 = 3600 * NS_PER_S;
 
-/// One summary for each class that has answered operations.
-pub fn summaries(history: &History, faults: &[FaultRecord]) -> BTreeMap<LatencyClass, LatencySummary> {
+/// One summary for each class that has answered operations. Those that fell due in a stretch in which the bench
+/// could not send all measure the bench, and are left out; stretches are in order and apart.
+pub fn summaries(
+    history: &History,
+    faults: &[FaultRecord],
+    stretches: &[(u64, u64)],
+) -> BTreeMap<LatencyClass, LatencySummary> {
     let windows = windows(faults, end_ns(history));
     let mut classes: BTreeMap<LatencyClass, Collected> = BTreeMap::new();
-    for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {
+    let measures = |op: &&Op| op.outcome == Outcome::Ok && !overlaps(stretches, (due_ns(op), due_ns(op)));
+    for op in history.ops().iter().filter(measures) {
         let Some(completed) = op.complete_ns else { continue };
         let faulty = touches(&windows, due_ns(op), completed);
         let class = match (op.kind.function() == Function::Cas, is_update(op), faulty) {
@@ -303,13 +310,13 @@ mod tests {
             Sketch(Function::Write, MS, 3 * MS, EventKind::Info),
             Sketch(Function::Write, MS, 2 * MS, EventKind::Fail),
         ];
-        assert!(summaries(&history(&ops), &[]).is_empty());
+        assert!(summaries(&history(&ops), &[], &[]).is_empty());
     }
 
     #[test]
     fn the_curve_rises_from_the_fastest_to_the_slowest() {
         let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
-        let summary = &summaries(&history(&ops), &[])[&LatencyClass::WriteCalm];
+        let summary = &summaries(&history(&ops), &[], &[])[&LatencyClass::WriteCalm];
         assert!(summary.curve.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1));
         assert_eq!(summary.curve[0].0, 0.0);
         assert_eq!(summary.curve.last().expect("points").0, 99.9);
@@ -320,7 +327,7 @@ mod tests {
     #[test]
     fn the_histogram_has_every_answer_once_in_bins_of_a_tenth_of_a_decade() {
         let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
-        let bins = &summaries(&history(&ops), &[])[&LatencyClass::WriteCalm].histogram;
+        let bins = &summaries(&history(&ops), &[], &[])[&LatencyClass::WriteCalm].histogram;
         assert_eq!(bins.iter().map(|bin| bin.1).sum::<u64>(), 1000);
         assert!(bins.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert_eq!((bins[0], bins.last().map(|bin| bin.0)), ((1.0, 1), Some(1000.0)));

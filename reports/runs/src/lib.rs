@@ -14,10 +14,11 @@
 //!   Words that people type: [`mod@span`] of time, [`size`] of memory.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].
+//! - What the bench did not send, and what helps: [`unsent`], [`advice`].
 //! - What clients paid: [`operations`], [`outages`], [`latency`]. What leaders cost: [`elections`] by phase,
 //!   [`election_kinds`] by kind of fault.
 //! - What holders cost: [`terms`].
-//! - [`checks`] and [`judge`]: the verdict. [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
+//! - [`checks`] and [`judge`]: the verdict. [`blame`]: which operation of a counterexample. [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
 //!   the same in words.
 //!
 //! What it deliberately does not do: open files, read a clock, know a catalogue. Kinds of faults and systems
@@ -25,7 +26,9 @@
 //! it was meant. What a workload promises is in `workloads`; one that is not known is not judged.
 
 pub mod absences;
+pub mod advice;
 pub mod assertions;
+pub mod blame;
 pub mod broken;
 pub mod causes;
 pub mod checks;
@@ -59,5 +62,6 @@ pub mod stalls;
 pub mod standing;
 pub mod template;
 pub mod terms;
+pub mod unsent;
 pub mod verdicts;
 pub mod views;

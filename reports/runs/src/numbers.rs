@@ -145,6 +145,18 @@ pub fn to_u32(value: f64, max: u32) -> u32 {
     whole
 }
 
+/// Things that are named in a sentence at most; the others are counted.
+const MOST_NAMED: usize = 3;
+
+/// The first three by name, and how many more there are: `F1, F2, F3 and 9 more`.
+pub fn named(all: &[String]) -> String {
+    let first = all.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(MOST_NAMED) {
+        0 => first,
+        more => format!("{first} and {} more", len(more)),
+    }
+}
+
 /// A number and its noun: `1 fault`, `2 faults`.
 pub fn plural(n: u64, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{} {noun}s", count(n)) }

@@ -45,6 +45,10 @@ pub struct Observed {
     /// From when to when the machine stood still.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<(RunNs, RunNs)>,
+    /// The machine's load when the workload ended: threads that ran or waited to, on average over the last
+    /// minute. None where nobody knows it, and in virtual time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_load: Option<f64>,
     /// How the user's command ended, where one worked on the members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandEnd>,

@@ -18,6 +18,7 @@
 use checker::history::{History, Op, Outcome};
 
 use crate::faults::FaultRecord;
+use crate::mechanism::Mechanism;
 use crate::numbers::{NS_PER_MS, NS_PER_S};
 use crate::operations::{answered_ns, due_ns, is_update};
 use crate::results::{Election, Outage};
@@ -111,7 +112,7 @@ struct Blame<'a> {
     /// How long after an outage's beginning its cause may have been asked for.
     tolerance_ns: u64,
     elections: Elections<'a>,
-    /// The faults that were injected, by when they were asked for.
+    /// The faults of members that were injected, by when they were asked for.
     asked: Vec<&'a FaultRecord>,
     /// Those of them that stop writes.
     stopping: Vec<&'a FaultRecord>,
@@ -123,8 +124,10 @@ struct Blame<'a> {
 
 impl<'a> Blame<'a> {
     fn new(beside: Beside<'a>, tolerance_ns: u64) -> Self {
-        let mut asked: Vec<&FaultRecord> =
-            beside.faults.iter().filter(|fault| fault.injected_ns.is_some()).collect();
+        let felt = |fault: &&FaultRecord| {
+            fault.injected_ns.is_some() && !fault.acts_by(Mechanism::hits_applications)
+        };
+        let mut asked: Vec<&FaultRecord> = beside.faults.iter().filter(felt).collect();
         asked.sort_by_key(|fault| fault.asked_ns);
         let stopping = asked.iter().copied().filter(|fault| stops_writes(fault)).collect();
         let elections = Elections::of(beside.elections);
@@ -132,21 +135,25 @@ impl<'a> Blame<'a> {
     }
 
     /// The fault of the first election that was held meanwhile, so that the elections and the outages never
-    /// name different ones. Without an election: the one that was asked for as the outage began, or the
-    /// latest that was at work then, or else the first asked for in its first half: one that came later can't
-    /// have cost most of it.
+    /// name different ones: where no fault is behind that, only one that stops writes and was asked for as the
+    /// outage began is behind this. Without an election: the one that was asked for as the outage began, or
+    /// the latest that was at work then, or else the first asked for in its first half: one that came later
+    /// can't have cost most of it.
     fn cause(&mut self, from_ns: u64, to_ns: u64) -> Option<&'a str> {
         let at_work = self.at_work(from_ns);
         let as_it_began = from_ns.saturating_add(self.tolerance_ns).min(to_ns);
-        let held =
-            self.elections.first_between(from_ns, to_ns).and_then(|election| election.fault.as_deref());
-        held.or_else(|| {
-            first_between(&self.stopping, from_ns, as_it_began)
-                .or_else(|| first_between(&self.asked, from_ns, as_it_began))
+        let held = self.elections.first_between(from_ns, to_ns);
+        if let Some(id) = held.and_then(|election| election.fault.as_deref()) {
+            return Some(id);
+        }
+        let stopping = first_between(&self.stopping, from_ns, as_it_began);
+        let cause = stopping.or_else(|| {
+            held.is_none().then_some(())?;
+            first_between(&self.asked, from_ns, as_it_began)
                 .or(at_work)
                 .or_else(|| first_between(&self.asked, from_ns, from_ns.midpoint(to_ns)))
-                .map(|fault| fault.id.as_str())
-        })
+        });
+        cause.map(|fault| fault.id.as_str())
     }
 
     /// The latest fault that had been asked for by `from_ns` and was not gone long before. A later outage
@@ -157,10 +164,8 @@ impl<'a> Blame<'a> {
             self.at_work.push(fault);
             self.next += 1;
         }
-        let over = |fault: &FaultRecord| {
-            let gone = fault.verified_healed_ns.unwrap_or(u64::MAX);
-            gone.saturating_add(AFTERMATH_NS) < from_ns
-        };
+        let over =
+            |fault: &FaultRecord| fault.gone_ns().unwrap_or(u64::MAX).saturating_add(AFTERMATH_NS) < from_ns;
         while self.at_work.pop_if(|fault| over(fault)).is_some() {}
         self.at_work.last().copied()
     }
@@ -207,6 +212,9 @@ fn stops_writes(fault: &FaultRecord) -> bool {
 
 /// When the epoch of an election stood.
 fn established_ns(election: &Election) -> u64 {
+    if let Some(at) = election.established_ns {
+        return at;
+    }
     let phases = [election.detection_ms, election.election_ms, election.sync_ms];
     let phases: f64 = phases.into_iter().flatten().filter(|ms| *ms > 0.0).sum();
     election.fault_ns.saturating_add(crate::numbers::ms_to_ns(phases))
@@ -414,8 +422,22 @@ mod tests {
             from_history(&history, beside, MINIMUM_NS).remove(0).fault
         };
         assert_eq!(named(election.clone()).as_deref(), Some("F2"));
+        let without = Election { fault: None, ..election.clone() };
+        assert_eq!(named(without), None, "an election without a fault is an outage without one");
         let over = Election { fault_ns: 700 * MS, ..election };
         assert_eq!(named(over).as_deref(), Some("F1"), "an election that was over before says nothing");
+    }
+
+    #[test]
+    fn no_fault_of_an_application_is_behind_an_outage_of_members() {
+        let history = stalled(1000, 1200);
+        for mechanism in [Mechanism::Application, Mechanism::ApplicationClock] {
+            for (asked_ms, gone_ms) in [(900, 5000), (1001, 5000), (1050, 5000)] {
+                let fault = FaultRecord { mechanism: Some(mechanism), ..fault("F1", asked_ms, gone_ms) };
+                let beside = Beside { faults: &[fault], ..Beside::default() };
+                assert_eq!(from_history(&history, beside, MINIMUM_NS)[0].fault, None);
+            }
+        }
     }
 
     #[test]

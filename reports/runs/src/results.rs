@@ -24,6 +24,7 @@ pub use crate::faults::{
     Reach,
 };
 use crate::kinds::FaultKind;
+use crate::unsent::Unsent;
 
 /// More voting members, or observers, than any run has.
 pub const MOST_MEMBERS: u32 = 1000;
@@ -188,6 +189,10 @@ pub struct SystemInfo {
     /// How anybody learns which member leads.
     #[serde(default)]
     pub leader: LeaderSeen,
+    /// Whether the member that a client asks is the one that answers for itself: no client follows a redirect,
+    /// and no proxy stands between. Where that is not so only an answer can say who served.
+    #[serde(default)]
+    pub asked_serves: bool,
 }
 
 /// How anybody learns which member leads.
@@ -291,6 +296,9 @@ pub struct Results {
     /// How long each part of the run took.
     #[serde(default)]
     pub timings: Timings,
+    /// What the bench itself did not send; none where it sent all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsent: Option<Unsent>,
     /// The harness's own lateness: how far behind its schedule an operation was handed to a client at worst.
     #[serde(default)]
     pub lag_ms: Option<f64>,
@@ -335,6 +343,7 @@ impl Results {
             member_spans: Vec::new(),
             held_at_the_end: Vec::new(),
             timings: Timings::default(),
+            unsent: None,
             lag_ms: None,
             interrupted: false,
             live: None,
@@ -369,6 +378,9 @@ pub struct Election {
     pub to: u64,
     /// The epoch that it established.
     pub epoch: u32,
+    /// When that epoch stood; none in the folders of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub established_ns: Option<u64>,
     /// Until the first member left its leader.
     #[serde(default)]
     pub detection_ms: Option<f64>,
@@ -454,6 +466,16 @@ impl Phase {
         match self {
             Self::Synchronization => "sync",
             Self::Detection | Self::Election | Self::FirstWrite => self.name(),
+        }
+    }
+
+    /// Why nobody knows how long it took, where that is so.
+    pub fn why_unknown(self, election: &Election) -> &'static str {
+        match (self, &election.fault) {
+            (Self::Detection, None) => "no fault is behind it, so nothing was there to be noticed",
+            (Self::Detection, Some(_)) => "no member said that it left its leader",
+            (Self::Election | Self::Synchronization, _) => "no member said when the vote was decided",
+            (Self::FirstWrite, _) => "no write that was due after it was acknowledged in the new epoch",
         }
     }
 

@@ -70,6 +70,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     }
     table(m, input, "slowest", slowest.iter().map(|at| &elections[*at]));
     phase_legend(m);
+    unknown_phases(m, slowest.iter().map(|at| &elections[*at]));
     let grouped = grouped(elections, input.faults);
     m.el("div", &[("class", "two")], |m| match grouped.as_slice() {
         [(_, only)] => {
@@ -270,7 +271,9 @@ fn row(m: &mut Markup, input: &Input<'_>, election: &Election, scale: &Scale) {
         for (phase, name) in
             Phase::ALL.into_iter().zip(["detection, ms", "election, ms", "sync, ms", "first write, ms"])
         {
-            m.leaf("td", &[("class", "n"), ("data-l", name)], &known(phase.of(election)));
+            let value = phase.of(election);
+            let why = if value.is_none() { phase.why_unknown(election) } else { "" };
+            m.leaf("td", &[("class", "n"), ("data-l", name), ("title", why)], &known(value));
         }
         m.el("td", &[("class", "n"), ("data-l", "total, ms")], |m| {
             m.leaf("b", &[], &known(election.total_ms))
@@ -322,6 +325,28 @@ fn bar(m: &mut Markup, election: &Election, scale: &Scale) {
             }
         }
     });
+}
+
+/// Why phases are missing in a table, where some are: they are not known, and so they have no bar.
+fn unknown_phases<'a>(m: &mut Markup, elections: impl Iterator<Item = &'a Election>) {
+    let mut whys: Vec<(&str, &str)> = Vec::new();
+    for election in elections {
+        for phase in Phase::ALL.into_iter().filter(|phase| phase.of(election).is_none()) {
+            let why = (phase.short(), phase.why_unknown(election));
+            if !whys.contains(&why) {
+                whys.push(why);
+            }
+        }
+    }
+    if whys.is_empty() {
+        return;
+    }
+    let told: Vec<String> = whys.iter().map(|(phase, why)| format!("{phase}: {why}")).collect();
+    let text = format!(
+        "A dash: not known, so it has no bar, and the phases do not add up to the total. {}.",
+        told.join("; ")
+    );
+    m.leaf("p", &[("class", "caption")], &text);
 }
 
 fn phase_legend(m: &mut Markup) {

@@ -164,7 +164,9 @@ fn state_class(state: FaultState) -> &'static str {
     match state {
         FaultState::Verified => "state valid",
         FaultState::Leaked => "state invalid",
-        FaultState::Unverified | FaultState::NoTarget | FaultState::Unsupported => "state unknown",
+        FaultState::Unverified | FaultState::MemberDied | FaultState::NoTarget | FaultState::Unsupported => {
+            "state unknown"
+        }
     }
 }
 
@@ -172,7 +174,9 @@ fn state_text(state: FaultState) -> String {
     let glyph = match state {
         FaultState::Verified => '✓',
         FaultState::Leaked => '✗',
-        FaultState::Unverified | FaultState::NoTarget | FaultState::Unsupported => '?',
+        FaultState::Unverified | FaultState::MemberDied | FaultState::NoTarget | FaultState::Unsupported => {
+            '?'
+        }
     };
     format!("{glyph} {}", state.name())
 }

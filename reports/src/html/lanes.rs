@@ -282,6 +282,20 @@ pub(super) fn outages(m: &mut Markup, input: &Input<'_>) {
     });
 }
 
+/// The stretches in which the bench itself did not send all that was due, where there are any.
+pub(super) fn unsent(m: &mut Markup, input: &Input<'_>) {
+    let Some(unsent) = &input.results.unsent else { return };
+    lane(m, "outages", "Not sent", "by the bench", |m| {
+        m.el("div", &[("class", "clip")], |m| {
+            for (from, to) in &unsent.stretches {
+                let title = format!("{} to {} s: {}", moment(*from), moment(*to), unsent.why());
+                let style = Axis::between(*from, *to);
+                m.leaf("i", &[("class", "x out unsent"), ("style", &style), ("title", &title)], "");
+            }
+        });
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -34,6 +34,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
                 stretch_ms = series::percentiles(m, input);
                 series::throughput(m, input);
                 lanes::outages(m, input);
+                lanes::unsent(m, input);
             }
             input.axis.write(m);
         });
@@ -52,8 +53,16 @@ fn bands(m: &mut Markup, input: &Input<'_>) {
                 m.leaf("i", &[("class", "x band"), ("style", &Axis::between(from, to))], "");
             }
         }
+        for (from, to) in unsent(input) {
+            m.leaf("i", &[("class", "x unsent"), ("style", &Axis::between(*from, *to))], "");
+        }
     });
     m.line();
+}
+
+/// The stretches in which the bench itself did not send all that was due.
+fn unsent<'a>(input: &'a Input<'_>) -> &'a [(u64, u64)] {
+    input.results.unsent.as_ref().map_or(&[], |unsent| &unsent.stretches)
 }
 
 fn legend(m: &mut Markup, input: &Input<'_>) {
@@ -92,6 +101,9 @@ fn legend(m: &mut Markup, input: &Input<'_>) {
                 ("mark unknown", "unknown: may have happened"),
             ],
         );
+        if !unsent(input).is_empty() {
+            group(m, "Bench", &[("unsent", "operations were due that the bench did not send")]);
+        }
     });
     m.line();
 }
@@ -125,6 +137,13 @@ fn caption(m: &mut Markup, input: &Input<'_>, drawn: Option<&series::Drawn>, str
     }
     if !input.results.outages.is_empty() {
         text.push_str(" Outages: a write waited and none was acknowledged.");
+    }
+    if let Some(unsent) = &input.results.unsent {
+        text.push_str(&format!(
+            " Hatched through all lanes: the bench itself did not send what was due, because {}; what fell \
+             due there is no outage, and is left out of the latencies.",
+            unsent.why()
+        ));
     }
     m.leaf("figcaption", &[], &text);
 }

@@ -87,6 +87,7 @@ pub(crate) fn crowded(members: u64, number: u64) -> Invented {
             fault_ns: asked + 3 * MS,
             from: Some(target),
             to: 1 + target % members,
+            established_ns: None,
             epoch: u32::try_from(i + 2).expect("small"),
             detection_ms: Some(total * 0.6),
             election_ms: Some(total * 0.2),

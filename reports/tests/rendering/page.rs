@@ -4,6 +4,7 @@ use checker::history::History;
 use checker::verdict::{CheckResult, Verdict};
 use reports::html;
 use runs::results::{Results, RunFile, RunInfo};
+use runs::unsent::Unsent;
 
 use crate::invented::{self, Ending, Invented};
 use crate::structure::{attribute, elements, links_lead_somewhere};
@@ -135,6 +136,37 @@ fn a_run_of_which_nothing_is_known_still_has_a_page() {
 }
 
 #[test]
+fn what_the_bench_did_not_send_is_marked_through_all_lanes_and_told() {
+    let mut invented = invented::run(Ending::Valid, 200);
+    let marks = |page: &str| page.matches("class=\"x unsent\"").count();
+    assert_eq!(marks(&page(&invented)), 0);
+    let second = 1_000_000_000;
+    invented.results.unsent = Some(Unsent {
+        due: 200,
+        replaced: 40,
+        stretches: vec![(2 * second, 3 * second), (5 * second, 6 * second)],
+        ..Unsent::default()
+    });
+    let page = page(&invented);
+    assert_eq!((marks(&page), page.matches("class=\"x out unsent\"").count()), (2, 2));
+    assert!(page.contains("because clients were being replaced; what fell due there is no outage"));
+}
+
+#[test]
+fn a_phase_that_nobody_knows_has_a_dash_and_no_bar_and_the_page_says_why() {
+    let mut invented = invented::run(Ending::Valid, 200);
+    let bars = |page: &str| page.matches("<i class=\"looking\" style=").count();
+    let before = bars(&page(&invented));
+    for election in &mut invented.results.elections {
+        (election.election_ms, election.sync_ms) = (None, None);
+    }
+    let page = page(&invented);
+    assert!(bars(&page) < before, "{} bars, {before} before", bars(&page));
+    assert!(page.contains("A dash: not known, so it has no bar"));
+    assert!(page.contains("title=\"no member said when the vote was decided\""));
+}
+
+#[test]
 fn a_drawing_has_no_text_and_no_colour_of_its_own() {
     let page = page(&invented::run(Ending::Violation, 200));
     for drawing in page.split("<svg").skip(1).filter_map(|rest| rest.split("</svg>").next()) {
@@ -213,7 +245,7 @@ fn moments_at_the_end_of_time_are_drawn_like_others() {
         }
         invented.results.timings.total_ms = f64::INFINITY;
         runs::operations::count_around_faults(&invented.history, &mut invented.faults);
-        runs::latency::summaries(&invented.history, &invented.faults);
+        runs::latency::summaries(&invented.history, &invented.faults, &[]);
         let Invented { results, faults, history, .. } = &mut invented;
         results.election_kinds = runs::election_kinds::by_kind(&results.elections, faults);
         let beside = runs::outages::Beside { faults, elections: &results.elections, load_end_ns: Some(last) };

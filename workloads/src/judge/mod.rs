@@ -26,6 +26,7 @@
 //! judged by what no stale read can excuse, and by the last reads. Where nothing is promised the same
 //! checks measure.
 
+mod shares;
 mod strength;
 
 use checker::figures::count;
@@ -38,6 +39,7 @@ use crate::workload::Kind;
 
 pub use crate::beside::{Beside, FaultWindow, Requirements};
 pub use crate::case::{Case, Effort, Timed};
+pub use shares::Shares;
 pub use strength::{FaultLoad, SideLoad, Tally, strength};
 
 /// Judges a history that is known to be whole, as the simulator's is.

@@ -17,6 +17,7 @@ use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::Shares;
 use crate::beside::{Beside, FaultWindow, Requirements};
 
 /// Definite successes by kind.
@@ -116,19 +117,22 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
     let short_after: BTreeMap<usize, &ShortCalm> = short.iter().map(|calm| (calm.after, calm)).collect();
     let short_before: BTreeSet<usize> = short.iter().map(|calm| calm.before).collect();
     let mut too_soon = 0;
+    let mut around: Vec<String> = Vec::new();
+    let mut shares = Shares::default();
     for (place, fault) in faults.iter().enumerate() {
+        let before = around.len();
         // Where there was hardly any calm, more load would not have helped.
         let told = |what: &&String| {
             !(short_after.contains_key(&place) && what.ends_with(AFTER)
                 || short_before.contains(&place) && what.ends_with(BEFORE))
         };
         let words = |what: &String| format!("{} ({}): {what}", fault.fault, fault.kind);
-        lacking.extend(fault.lacking.iter().filter(told).map(words));
+        around.extend(fault.lacking.iter().filter(told).map(words));
         if let Some(calm) = short_after.get(&place) {
             let next = &faults[calm.before];
             let lacks = |fault: &FaultLoad, when: &str| fault.lacking.iter().any(|what| what.ends_with(when));
             if lacks(fault, AFTER) || lacks(next, BEFORE) {
-                lacking.push(format!(
+                around.push(format!(
                     "{} was seen gone {} ms before {} began, too little to show anything between them: \
                         lengthen --interval",
                     fault.fault,
@@ -138,7 +142,13 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
                 too_soon += 1;
             }
         }
+        shares.add(&fault.kind, around.len() > before);
     }
+    let left_out = if shares.may_be_left_out() { std::mem::take(&mut around) } else { Vec::new() };
+    if !left_out.is_empty() {
+        too_soon = 0;
+    }
+    lacking.append(&mut around);
     if rate < requirements.minimum_rate {
         lacking.push(format!(
             "{rate:.1} successful operations a second where {:.1} are required",
@@ -154,24 +164,46 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
         ));
     }
     let (verdict, summary) = if lacking.is_empty() {
-        (Verdict::Valid, strong(overall.total(), rate, faults.len()))
+        (Verdict::Valid, strong(overall.total(), rate, faults.len()) + &left_out_in_words(&left_out))
     } else if too_soon == lacking.len() {
-        (Verdict::Unknown, format!("faults came too soon to find a violation: {}", lacking.join("; ")))
+        (Verdict::Unknown, format!("faults came too soon to find a violation: {}", first_of(&lacking)))
     } else {
         // A harness that was late is not helped by more load.
-        let more = if lacking.len() > too_soon + usize::from(late.is_some()) { MORE } else { "" };
-        let lacking = lacking.join("; ");
+        let helps = lacking.len() > too_soon + usize::from(late.is_some());
+        let more = beside.advice.as_deref().unwrap_or(MORE);
+        let more = if helps { format!("; {more}") } else { String::new() };
+        let lacking = first_of(&lacking);
         (Verdict::Unknown, format!("the load was too weak to find a violation: {lacking}{more}"))
     };
     CheckResult::new("load", verdict, summary).with_evidence(json!({
-        "overall": overall, "rate": rate, "faults": faults, "lacking": lacking,
+        "overall": overall, "rate": rate, "faults": faults, "lacking": lacking, "left_out": left_out,
         "harness_lag_ns": beside.harness_lag_ns,
     }))
 }
 
-/// What strengthens a load.
+/// Lacks that are told in a sentence; the others are counted.
+const MOST_TOLD: usize = 3;
+
+/// The first lacks in words, and how many more there are.
+fn first_of(lacks: &[String]) -> String {
+    let first = lacks.iter().take(MOST_TOLD).map(String::as_str).collect::<Vec<_>>().join("; ");
+    match lacks.len().saturating_sub(MOST_TOLD) {
+        0 => first,
+        more => format!("{first}; and {} more", count(more)),
+    }
+}
+
+/// The faults that are no part of what is claimed, because the load around them was too weak.
+fn left_out_in_words(left_out: &[String]) -> String {
+    if left_out.is_empty() {
+        return String::new();
+    }
+    format!(", but these, which are no part of what is claimed: {}", first_of(left_out))
+}
+
+/// What strengthens a load, where nobody knows why it was weak.
 const MORE: &str =
-    "; more comes of a longer --interval with a longer --time-limit, of --rate and of --concurrency";
+    "more comes of a longer --interval with a longer --time-limit, of --rate and of --concurrency";
 
 /// How a lack of successes before a fault ends, in words.
 const BEFORE: &str = " before it";
@@ -382,6 +414,42 @@ mod tests {
         );
         window.quorum = false;
         assert_eq!(strength(&history, &beside(vec![window])).verdict, Verdict::Valid);
+    }
+
+    #[test]
+    fn one_weak_fault_of_many_is_left_out_and_said() {
+        let seconds: Vec<(u64, u64)> = (0..200).filter(|at| *at != 53).map(|at| (at, at % 2 + 1)).collect();
+        let windows = |number: u64, step: u64| {
+            let window = |at: u64| FaultWindow {
+                sides: Vec::new(),
+                ..fault(&format!("F{at}"), at * step + 2, at * step + 4, true)
+            };
+            beside((0..number).map(window).collect())
+        };
+        let mut lonely = windows(40, 5);
+        lonely.faults[10].onset_ns = 52_500_000_000;
+        lonely.faults[10].healed_ns = Some(53_500_000_000);
+        let result = strength(&history(&seconds), &lonely);
+        assert_eq!(result.verdict, Verdict::Valid, "{}", result.summary);
+        assert!(
+            result.summary.ends_with(
+                "each of 40 faults, but these, which are no part of what is claimed: F10 \
+                 (partition-leader): too few successful read, write, cas during it"
+            ),
+            "{}",
+            result.summary
+        );
+        lonely.faults.truncate(12);
+        assert_eq!(strength(&history(&seconds), &lonely).verdict, Verdict::Unknown, "of a short run");
+    }
+
+    #[test]
+    fn advice_stands_behind_what_is_lacking() {
+        let history = history(&[(1, 1), (5, 1)]);
+        let advice = Some("try --rate 20".to_owned());
+        let weak = Beside { advice, ..beside(vec![fault("F1", 2, 4, true)]) };
+        let result = strength(&history, &weak);
+        assert!(result.summary.ends_with("; try --rate 20"), "{}", result.summary);
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(super) struct Client {
     pub(super) process: u64,
     /// It changes nothing.
     pub(super) only_reads: bool,
+    /// Whether it was being replaced when it last tried to connect.
+    pub(super) is_replaced: bool,
     /// What it wrote off since it last tried to connect.
     pub(super) written_off: usize,
 }
@@ -57,6 +59,7 @@ impl Client {
             place: Place::Away { retry_at: 0 },
             process,
             only_reads,
+            is_replaced: false,
             written_off: 0,
         }
     }
@@ -101,10 +104,12 @@ impl Client {
         }
         self.backoff_ns = BACKOFF_NS.0;
         self.go_home_at = now + HOMESICK_NS;
+        self.is_replaced = false;
     }
 
     /// The member did not take it: it stays where it was, or tries another one after a pause.
     pub(super) fn refused(&mut self, now: RunNs) {
+        self.is_replaced = false;
         match self.place {
             Place::Connecting { from: Some(from), .. } => self.place = Place::At(from),
             _ => {

@@ -11,6 +11,8 @@
 //! - An operation is handed out once. What became of it is in the history; nothing is tried again.
 //! - An operation that nobody took within a client's patience is over before it began: it is handed out only
 //!   to be written down as never sent. Clients without a connection do that too, between two attempts.
+//! - Why it was never sent is written down with it: no client was free; its client was being replaced; or no
+//!   member took its client, which alone is the members' doing.
 //! - An operation whose fate stays unknown retires its process: the client goes on under a number that nobody
 //!   used.
 //! - A client tries one member after the other, home first, with a pause that grows; one that is away from
@@ -28,6 +30,7 @@ use std::collections::VecDeque;
 
 use runs::clock::RunNs;
 use runs::member::MemberId;
+use workloads::outcome::{CLIENT_REPLACED, NO_CLIENT_FREE, NO_MEMBER_TOOK};
 use workloads::{Op, Outcome, Workload};
 
 pub use arrivals::Arrivals;
@@ -170,7 +173,8 @@ impl Load {
             May::Connect(member) => {
                 if mine.written_off < WRITE_OFF_AT_ONCE && self.expires(now) {
                     self.clients[client].written_off += 1;
-                    return self.write_off(client, "no member took the client's session in time");
+                    let replaced = self.clients[client].is_replaced;
+                    return self.write_off(client, if replaced { CLIENT_REPLACED } else { NO_MEMBER_TOOK });
                 }
                 self.clients[client].sets_out(self.terms.members.len(), now);
                 Step::Connect(member)
@@ -179,7 +183,7 @@ impl Load {
                 mine.sets_out(self.terms.members.len(), now);
                 Step::Connect(member)
             }
-            May::Take { .. } if self.expires(now) => self.write_off(client, "no client was free in time"),
+            May::Take { .. } if self.expires(now) => self.write_off(client, NO_CLIENT_FREE),
             May::Take { homesick_at } => match self.due.pop_front() {
                 Some(at) => Step::Do(self.operation(client, at)),
                 None => Step::Wait(homesick_at),
@@ -217,6 +221,13 @@ impl Load {
     /// The member that a client was sent to did not take it.
     pub fn refused(&mut self, client: ClientId, now: RunNs) {
         self.clients[client].refused(now);
+    }
+
+    /// A client could not set out to where it was sent, because it was being replaced itself: no member had
+    /// a part in that.
+    pub fn not_there(&mut self, client: ClientId, now: RunNs) {
+        self.clients[client].refused(now);
+        self.clients[client].is_replaced = true;
     }
 
     /// A client's connection is gone, or it gave it up.

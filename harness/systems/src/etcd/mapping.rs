@@ -164,7 +164,8 @@ impl KeyValue {
     fn claims(&self, seen: u64) -> Option<Claims> {
         let version: i64 = self.version.parse().ok()?;
         let changed_at = self.mod_revision.parse().ok()?;
-        Some(Claims { version: Some(version - 1), changed_at: Some(changed_at), seen: Some(seen) })
+        let version = Some(version - 1);
+        Some(Claims { version, changed_at: Some(changed_at), seen: Some(seen), by: None })
     }
 }
 
@@ -213,7 +214,7 @@ fn complaint(op: &Op, body: &[u8]) -> Outcome {
 fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
     let seen: u64 = answer.header.revision.parse().ok()?;
     let changed = |version: i64| {
-        let claims = Claims { version: Some(version), changed_at: Some(seen), seen: Some(seen) };
+        let claims = Claims { version: Some(version), changed_at: Some(seen), seen: Some(seen), by: None };
         Outcome { claims, ..Outcome::told(op.value(), Some(seen)) }
     };
     let refused = |refusal, error: &str| Outcome {
@@ -319,7 +320,7 @@ mod tests {
             "mod_revision":"9","version":"4","value":"MTc="}],"count":"1"}"#);
         let outcome = outcome(&register(Body::Read), &reply);
         assert_eq!((outcome.kind, outcome.value), (EventKind::Ok, Value::One(17)));
-        let claims = Claims { version: Some(3), changed_at: Some(9), seen: Some(12) };
+        let claims = Claims { version: Some(3), changed_at: Some(9), seen: Some(12), by: None };
         assert_eq!(outcome.claims, claims);
     }
 

@@ -103,7 +103,7 @@ impl System for Etcd {
         let name = format!("{NAME} {version}").trim_end().to_owned();
         let orders =
             Orders { seen: "revision".to_owned(), changed: "mod_revision".to_owned(), hexadecimal: false };
-        SystemInfo { name: name.clone(), before: name, orders, ..SystemInfo::default() }
+        SystemInfo { name: name.clone(), before: name, orders, asked_serves: true, ..SystemInfo::default() }
     }
 
     fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said> {

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use checker::history::EventKind;
 use tokio::net::TcpStream;
+use workloads::outcome::NO_PROCESS;
 use workloads::{Op, Outcome};
 
 use super::lines;
 use super::pool::Pool;
 use super::process::{NoAnswer, Process};
 use crate::Async;
-use crate::client::{Client, Connected, Itself, within};
+use crate::client::{Client, Connected, Itself};
 
 /// How much longer than it was told a client may be silent before its process is ended.
 const GRACE: Duration = Duration::from_millis(500);
@@ -37,12 +38,23 @@ impl LinesClient {
         Self { itself: Itself::of(number), pool, process: None, at: None, asked: 0 }
     }
 
-    async fn go(&mut self, member: SocketAddr) -> Connected {
-        if let Err(error) = TcpStream::connect(member).await {
-            return Connected::Refused(error.to_string());
-        }
+    /// Has a process within this time; its own one, or a new one.
+    async fn has_process(&mut self, patience: Duration) -> bool {
         if !self.process.as_ref().is_some_and(Process::lives) {
-            self.process = Some(self.pool.take().await);
+            self.process = tokio::time::timeout(patience, self.pool.take()).await.ok();
+        }
+        self.process.is_some()
+    }
+
+    async fn go(&mut self, member: SocketAddr, patience: Duration) -> Connected {
+        // By itself first: a client that is not there says nothing of any member.
+        if !self.has_process(patience).await {
+            return Connected::Replaced;
+        }
+        match tokio::time::timeout(patience, TcpStream::connect(member)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Connected::Refused(error.to_string()),
+            Err(_) => return Connected::Refused("no answer in time".to_owned()),
         }
         self.at = Some(self.pool.called(member));
         self.itself.is_connected()
@@ -50,7 +62,7 @@ impl LinesClient {
 
     async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
         let (Some(mut process), Some(member)) = (self.process.take(), self.at.clone()) else {
-            return Outcome::not_sent(op, "no process of the client");
+            return Outcome::not_sent(op, NO_PROCESS);
         };
         if !lines::is_sent(op, process.functions()) {
             self.process = Some(process);
@@ -60,10 +72,14 @@ impl LinesClient {
         let line = lines::asked(op, self.asked, &member, patience);
         let outcome = match process.converse(&line, patience + GRACE).await {
             Ok(line) => match lines::outcome(op, self.asked, process.functions(), &line) {
-                Ok(outcome) => {
-                    self.process = Some(process);
-                    outcome
-                }
+                Ok(mut outcome) => match lines::served_by(&line) {
+                    Ok(by) => {
+                        outcome.claims.by = by.and_then(|member| self.pool.number_of(&member));
+                        self.process = Some(process);
+                        outcome
+                    }
+                    Err(why) => self.gives_no_answer(op, &process, &why, Some(&line)),
+                },
                 Err(why) => self.gives_no_answer(op, &process, &why, Some(&line)),
             },
             Err(NoAnswer::TooLong) => self.gives_no_answer(op, &process, "a line never ends", None),
@@ -86,7 +102,7 @@ impl LinesClient {
 
 impl Client for LinesClient {
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(within(patience, self.go(member)))
+        Box::pin(self.go(member, patience))
     }
 
     fn is_connected(&self) -> bool {

@@ -13,7 +13,8 @@
 //! effect, with an error; or `info`, where it does not know. The error `mismatch` of a compare-and-set is
 //! an observation as well, and is judged as one; the error `not-sent` says that the member can't be
 //! reached, and the client is sent to another. Where a system tells how often a value has been changed,
-//! an answer may say it as `"version"`.
+//! an answer may say it as `"version"`; and where the member that is asked may not be the one that served,
+//! which one did, as `"by"`.
 //!
 //! A dequeue is answered by the element, where that is taken for good, by `[element]`, where it was handed
 //! out and is to be acknowledged, or by null, where there is none.
@@ -202,6 +203,25 @@ pub fn outcome(op: &Op, id: u64, functions: &[Function], line: &[u8]) -> Result<
     })
 }
 
+/// Which member served, as an answer calls it: by its name, or by its address as requests have it. None where
+/// the answer does not say.
+///
+/// # Errors
+/// It is no text: the client's failure.
+pub fn served_by(line: &[u8]) -> Result<Option<String>, String> {
+    #[derive(Deserialize)]
+    struct Served {
+        #[serde(default)]
+        by: Option<serde_json::Value>,
+    }
+    let served: Served = serde_json::from_slice(line).map_err(|error| format!("it is no answer: {error}"))?;
+    match served.by {
+        None | Some(serde_json::Value::Null) => Ok(None),
+        Some(serde_json::Value::String(member)) => Ok(Some(member)),
+        Some(other) => Err(format!("by is a member's name or address, as \"n1\", and not {other}")),
+    }
+}
+
 /// The answer to a request.
 pub(super) fn answered(id: u64, line: &[u8]) -> Result<Answered, String> {
     let answered: Answered =
@@ -333,6 +353,14 @@ mod tests {
         let write = Op::new(Object::Register, 3, Body::Write { value: 4 });
         assert_eq!(kind(&write, r#"{"id":7,"type":"info"}"#), Ok((EventKind::Info, Value::One(4))));
         assert_eq!(kind(&READ, r#"{"id":7,"type":"info"}"#), Ok((EventKind::Fail, Value::Null)));
+    }
+
+    #[test]
+    fn an_answer_may_say_who_served() {
+        let by = |line: &str| served_by(line.as_bytes());
+        assert_eq!(by(r#"{"id":7,"type":"ok","by":"n2"}"#), Ok(Some("n2".to_owned())));
+        assert_eq!(by(r#"{"id":7,"type":"ok"}"#), Ok(None));
+        assert!(by(r#"{"id":7,"type":"ok","by":2}"#).expect_err("no text").contains("and not 2"));
     }
 
     #[test]

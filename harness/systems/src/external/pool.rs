@@ -183,6 +183,16 @@ impl Pool {
         name().unwrap_or_else(|| member.to_string())
     }
 
+    /// The number of the member that a client calls so: `n1`, or its address as requests have it. None where
+    /// that is no member.
+    pub(super) fn number_of(&self, member: &str) -> Option<u64> {
+        let beginning = self.state().beginning.clone()?;
+        let is_it = |(id, address): &&(u64, SocketAddr)| {
+            member == format!("n{id}") || member == address.to_string() || member == self.called(*address)
+        };
+        beginning.members.iter().find(is_it).map(|(id, _)| *id)
+    }
+
     /// The client did what no client may do: nothing that it said can be judged.
     pub(super) fn fail(&self, why: String) {
         self.failed.note(|| why);

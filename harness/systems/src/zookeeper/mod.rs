@@ -181,6 +181,7 @@ impl System for ZooKeeper {
             // A zxid has its epoch in its upper half.
             epoch_shift: Some(u32::BITS),
             rejoin_ms: if self.has_java() { whole_milliseconds(SELDOM) } else { 0 },
+            asked_serves: true,
             ..SystemInfo::default()
         };
         match self {

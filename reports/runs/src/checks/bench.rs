@@ -9,18 +9,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use checker::history::{History, Presence};
 use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
+use workloads::judge::Shares;
 
-use super::{Check, promises};
+use super::{Check, promises, recovery};
 use crate::absences::Absences;
+use crate::causes;
 use crate::clock::RunNs;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
 use crate::mechanism::Mechanism;
 use crate::member::MemberId;
-use crate::numbers::{len, plural};
+use crate::numbers::{len, named, plural};
 use crate::observed::Observed;
 use crate::results::{FaultCounts, FaultRecord, FaultState, Role, RunInfo};
 use crate::spans;
+
+/// Election time-outs within which members must have noticed that their leader is gone.
+const UNNOTICED: u64 = 6;
 
 /// A harness whose ninety-ninth percentile is later than this was too busy to blame anybody.
 const LAG_BOUND_MS: f64 = 50.0;
@@ -28,10 +33,14 @@ const LAG_BOUND_MS: f64 = 50.0;
 /// The checks.
 pub(super) const CHECK: Check = Check {
     about: "faults, clients, processes, the harness itself",
-    judge: |case| all(case.run, case.faults, case.observed, &case.loaded.history),
+    judge: |case| {
+        let mut checks = all(case.run, case.faults, case.observed, &case.loaded.history);
+        checks.push(nobody_died(case.faults, &case.observed.events, case.logs));
+        checks
+    },
 };
 
-/// All of them.
+/// All of them, but the one that looks at logs.
 fn all(run: &RunInfo, faults: &[FaultRecord], observed: &Observed, history: &History) -> Vec<CheckResult> {
     let mut checks = Vec::new();
     let episodes = Episodes::of(faults, run.interval_ms);
@@ -40,13 +49,12 @@ fn all(run: &RunInfo, faults: &[FaultRecord], observed: &Observed, history: &His
     }
     let leader_faults: Vec<&FaultRecord> = faults.iter().filter(|fault| fault.took_the_leader()).collect();
     if !leader_faults.is_empty() {
-        checks.push(higher_epochs(&leader_faults, &episodes, observed));
+        checks.push(higher_epochs(run, &leader_faults, &episodes, observed));
     }
     // A command goes to whichever members it likes.
     if !run.is_wrapped() {
         checks.extend(sides(run, &episodes, observed, history));
     }
-    checks.push(nobody_died(faults, &observed.events));
     if !run.is_wrapped() {
         // Only operations are handed over.
         checks.push(in_time(observed));
@@ -71,6 +79,7 @@ fn sides(
     let mut empty = Vec::new();
     let mut excused = Vec::new();
     let mut looked_at = 0;
+    let mut shares = Shares::default();
     // Made when a fault asks for it first: in most runs none does.
     let presence = LazyCell::new(|| Presence::of(history));
     let absences = LazyCell::new(|| {
@@ -87,6 +96,7 @@ fn sides(
         // Whoever had an operation there so shortly before is a client there.
         let from = fault.asked_ns.saturating_sub(patience_ns);
         let to = fault.heal_asked_ns.unwrap_or(u64::MAX);
+        let lacking = empty.len();
         for side in &fault.sides {
             looked_at += 1;
             if side.iter().any(|member| presence.is_within(*member, (from, to))) {
@@ -106,23 +116,31 @@ fn sides(
                 empty.push(place);
             }
         }
+        shares.add(&fault.kind, empty.len() > lacking);
     }
     if looked_at == 0 {
         return None;
     }
-    let mut summary = if empty.is_empty() {
-        let with_clients = looked_at - excused.len();
+    let left_out = !empty.is_empty() && shares.may_be_left_out();
+    let mut summary = if empty.is_empty() || left_out {
+        let with_clients = looked_at - excused.len() - empty.len();
         format!(
             "clients were on {with_clients} of the {looked_at} sides of faults that overlapped or refused"
         )
     } else {
-        format!("no client was there for {}", empty.join(", "))
+        format!("no client was there for {}", named(&empty))
     };
-    if !excused.is_empty() {
-        summary.push_str(&format!("; nobody could be there for {}", excused.join(", ")));
+    if left_out {
+        summary.push_str(&format!(
+            "; no client was there for {}, so these faults are no part of what is claimed",
+            named(&empty)
+        ));
     }
-    let evidence = json!({"empty": empty, "excused": excused});
-    Some(CheckResult::new("sides", verdict(empty.is_empty()), summary).with_evidence(evidence))
+    if !excused.is_empty() {
+        summary.push_str(&format!("; nobody could be there for {}", named(&excused)));
+    }
+    let evidence = json!({"empty": empty, "excused": excused, "left_out": left_out});
+    Some(CheckResult::new("sides", verdict(empty.is_empty() || left_out), summary).with_evidence(evidence))
 }
 
 /// The other faults that held every member of a side down from a fault's beginning until clients could no
@@ -232,36 +250,79 @@ fn faults_verified(faults: &[FaultRecord]) -> CheckResult {
             .filter(|fault| fault.state != FaultState::Verified)
             .map(|fault| format!("{} {} is {}", fault.id, fault.kind, fault.state.name()))
             .collect();
-        format!("{} of {} faults were verified: {}", counts.verified, counts.planned, other.join(", "))
+        format!("{} of {} faults were verified: {}", counts.verified, counts.planned, named(&other))
     };
     CheckResult::new("faults", verdict(all), summary).with_evidence(json!(counts))
 }
 
 /// Each fault that took the leader from its quorum was followed by a higher epoch than the one it hit. With
 /// other faults beside it there may be no quorum to make one until those are gone too, so the whole episode
-/// counts; and one epoch may answer several faults, because each of them ended the same reign.
-fn higher_epochs(faults: &[&FaultRecord], episodes: &Episodes<'_>, observed: &Observed) -> CheckResult {
+/// counts; and one epoch may answer several faults, because each of them ended the same reign. Of a fault
+/// that another one followed which took the quorum, before members had to notice, no epoch is asked: the old
+/// leader may be the first that has one again.
+fn higher_epochs(
+    run: &RunInfo,
+    faults: &[&FaultRecord],
+    episodes: &Episodes<'_>,
+    observed: &Observed,
+) -> CheckResult {
     let mut without = Vec::new();
+    let mut excused = Vec::new();
     let mut evidence = Vec::new();
     let established = established(&observed.events);
+    let notice_ns = run.patience_ms.map_or(u64::MAX, |ms| ms.saturating_mul(UNNOTICED * 1_000_000));
+    let lost = quorum_losses(episodes);
     for fault in faults {
         let next = epoch_after(fault, episodes.end_ns(fault), &established);
         let followed = matches!((fault.epoch_before, next), (Some(before), Some(after)) if after > before)
             || (fault.epoch_before.is_none() && next.is_some());
-        if !followed {
-            without.push(fault.id.as_str());
+        let later = if followed { None } else { lost_before_it_was_noticed(fault, &lost, notice_ns) };
+        match later {
+            _ if followed => {}
+            Some(later) => excused.push(format!("{} ({} took the quorum)", fault.id, later.id)),
+            None => without.push(fault.id.clone()),
         }
-        evidence.push(json!({"fault": fault.id, "epoch_before": fault.epoch_before, "epoch_after": next}));
+        evidence.push(json!({"fault": fault.id, "epoch_before": fault.epoch_before, "epoch_after": next,
+            "quorum_taken_by": later.map(|later| later.id.as_str())}));
     }
-    let summary = if without.is_empty() {
-        match faults.len() {
-            1 => "the leader fault was followed by a higher epoch".to_owned(),
-            many => format!("each of {} leader faults was followed by a higher epoch", len(many)),
-        }
-    } else {
-        format!("no higher epoch followed {}", without.join(", "))
+    let asked = faults.len() - excused.len();
+    let mut summary = match (without.as_slice(), asked) {
+        ([], 0) => "nothing was judged".to_owned(),
+        ([], 1) => "the leader fault was followed by a higher epoch".to_owned(),
+        ([], many) => format!("each of {} leader faults was followed by a higher epoch", len(many)),
+        (some, _) => format!("no higher epoch followed {}", named(some)),
     };
-    CheckResult::new("leader-faults", verdict(without.is_empty()), summary).with_evidence(json!(evidence))
+    if !excused.is_empty() {
+        summary.push_str(&format!(
+            "; none is asked where a later fault took the quorum before anybody had to notice: {}",
+            named(&excused)
+        ));
+    }
+    let evidence = json!(evidence);
+    if asked == 0 {
+        return CheckResult::nothing_judged("leader-faults", summary).with_evidence(evidence);
+    }
+    CheckResult::new("leader-faults", verdict(without.is_empty()), summary).with_evidence(evidence)
+}
+
+/// The faults under which no quorum was left, by when they were asked for.
+fn quorum_losses<'a>(episodes: &Episodes<'a>) -> Vec<&'a FaultRecord> {
+    let mut lost: Vec<&FaultRecord> =
+        episodes.iter().flatten().copied().filter(|fault| !fault.quorum_remained).collect();
+    lost.sort_by_key(|fault| fault.asked_ns);
+    lost
+}
+
+/// The first fault that took the quorum after this one was in force, before members had to notice this one,
+/// and before its end was asked for.
+fn lost_before_it_was_noticed<'a>(
+    fault: &FaultRecord,
+    lost: &[&'a FaultRecord],
+    notice_ns: u64,
+) -> Option<&'a FaultRecord> {
+    let noticed = fault.injected_ns?.saturating_add(notice_ns).min(fault.heal_asked_ns.unwrap_or(u64::MAX));
+    let later = &lost[lost.partition_point(|other| other.asked_ns <= fault.asked_ns)..];
+    later.iter().copied().find(|other| other.id != fault.id).filter(|other| other.asked_ns < noticed)
 }
 
 /// The epochs that their own leaders called established, in the order of time.
@@ -289,31 +350,37 @@ fn epoch_after(fault: &FaultRecord, to: u64, established: &[(RunNs, u32)]) -> Op
         .find(|epoch| fault.epoch_before.is_none_or(|before| *epoch > before))
 }
 
-/// No member's process ended but by a fault.
-fn nobody_died(faults: &[FaultRecord], events: &[Stamped]) -> CheckResult {
+/// No member's process ended but by a fault. The last words of those that did are beside it.
+fn nobody_died(faults: &[FaultRecord], events: &[Stamped], logs: recovery::Logs<'_>) -> CheckResult {
     let ending = faults.iter().filter(|fault| fault.acts_by(Mechanism::ends_processes));
     let absences = Absences::of(ending.map(|fault| (fault, fault.healed_ns.unwrap_or(u64::MAX))));
     let killed_by_us =
         |stamped: &Stamped| absences.lasting(stamped.node.0, stamped.time, stamped.time).next().is_some();
     let mut deaths = Vec::new();
+    let mut words: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for stamped in events {
         if let Event::Exited(how) = &stamped.event
             && !killed_by_us(stamped)
         {
-            deaths.push(format!(
-                "n{} at {:.1} s ({how})",
-                stamped.node.0,
-                crate::clock::milliseconds(stamped.time) / 1e3
-            ));
+            let member = stamped.node.0;
+            let at = crate::clock::milliseconds(stamped.time) / 1e3;
+            deaths.push(format!("n{member} at {at:.1} s ({how})"));
+            let last = || causes::last_words(member, events, logs(member), recovery::LAST_LINES);
+            words.entry(member).or_insert_with(last);
         }
     }
-    let summary = if deaths.is_empty() {
-        "no member ended but by a fault".to_owned()
-    } else {
-        format!("ended without a fault: {}; its log may say why", deaths.join(", "))
+    let last = words.values().find_map(|lines| lines.last());
+    let summary = match (deaths.is_empty(), last) {
+        (true, _) => "no member ended but by a fault".to_owned(),
+        (false, Some(last)) => {
+            format!("ended without a fault: {}; its last words: {last}", named(&deaths))
+        }
+        (false, None) => format!("ended without a fault: {}; its log may say why", named(&deaths)),
     };
+    let words: BTreeMap<String, Vec<String>> =
+        words.into_iter().map(|(member, lines)| (format!("n{member}"), lines)).collect();
     CheckResult::new("processes", verdict(deaths.is_empty()), summary)
-        .with_evidence(json!({"deaths": deaths}))
+        .with_evidence(json!({"deaths": deaths, "last_words": words}))
 }
 
 /// The harness handed operations over when they were due.
@@ -365,8 +432,10 @@ mod tests {
     fn find(name: &str, faults: &[FaultRecord], events: Vec<Stamped>) -> CheckResult {
         let observed = Observed { events, ..Observed::default() };
         let run = RunInfo { nodes: 3, interval_ms: 4000, ..RunInfo::default() };
+        let died = nobody_died(faults, &observed.events, &|_| Vec::new());
         all(&run, faults, &observed, &History::default())
             .into_iter()
+            .chain([died])
             .find(|check| check.name == name)
             .expect("the check")
     }
@@ -396,6 +465,55 @@ mod tests {
         assert!(checked(&fault));
         fault.leader_fault = false;
         assert!(!checked(&fault));
+    }
+
+    #[test]
+    fn of_a_leader_fault_behind_which_another_took_the_quorum_no_epoch_is_asked() {
+        const S: u64 = 1_000_000_000;
+        let pause = FaultRecord {
+            id: "F21".to_owned(),
+            mechanism: Some(Mechanism::Pause),
+            asked_ns: 60 * S,
+            injected_ns: Some(60 * S),
+            heal_asked_ns: Some(65 * S),
+            verified_healed_ns: Some(66 * S),
+            quorum_remained: true,
+            ..leader_fault()
+        };
+        let taking = |asked: u64, quorum_remained: bool| FaultRecord {
+            id: "F22".to_owned(),
+            leader_fault: false,
+            asked_ns: asked * S,
+            injected_ns: Some(asked * S),
+            heal_asked_ns: Some(67 * S),
+            verified_healed_ns: Some(68 * S),
+            quorum_remained,
+            ..leader_fault()
+        };
+        let run = RunInfo { interval_ms: 10_000, patience_ms: Some(500), ..RunInfo::default() };
+        let judged = |faults: &[FaultRecord]| {
+            let episodes = Episodes::of(faults, run.interval_ms);
+            let leader_faults: Vec<&FaultRecord> =
+                faults.iter().filter(|fault| fault.took_the_leader()).collect();
+            let check = higher_epochs(&run, &leader_faults, &episodes, &Observed::default());
+            (check.verdict, check.nothing_judged, check.summary)
+        };
+        let (verdict, nothing, summary) = judged(&[pause.clone(), taking(61, false)]);
+        assert_eq!((verdict, nothing), (Verdict::Valid, true));
+        assert_eq!(
+            summary,
+            "nothing was judged; none is asked where a later fault took the quorum before anybody had to \
+             notice: F21 (F22 took the quorum)"
+        );
+        for faults in [
+            [pause.clone(), taking(61, true)],
+            // Members had to have noticed, or it was over.
+            [pause.clone(), taking(64, false)],
+            [FaultRecord { heal_asked_ns: Some(60 * S + 1), ..pause.clone() }, taking(61, false)],
+            [pause.clone(), taking(59, false)],
+        ] {
+            assert_eq!(judged(&faults).0, Verdict::Unknown);
+        }
     }
 
     #[test]
@@ -515,6 +633,83 @@ mod tests {
         assert!(!summary(&pause, early).contains("held down"), "there was time");
         pause.mechanism = Some(Mechanism::Partition);
         assert!(!summary(&pause, late).contains("held down"), "clients could come to it");
+    }
+
+    #[test]
+    fn a_few_sides_without_clients_leave_their_faults_out_of_a_long_run_and_are_said() {
+        const S: u64 = 1_000_000_000;
+        let line = |kind, process, at| {
+            let mut line = checker::history::Event::new(
+                process,
+                kind,
+                checker::history::Function::Read,
+                0,
+                checker::history::Value::Null,
+                at,
+            );
+            line.node = Some(1 + process % 2);
+            line
+        };
+        let refused = |at: u64, kind: &str| FaultRecord {
+            id: format!("F{at}"),
+            kind: kind.to_owned(),
+            mechanism: Some(Mechanism::Reject),
+            asked_ns: at * S,
+            injected_ns: Some(at * S),
+            heal_asked_ns: Some(at * S + S / 2),
+            verified_healed_ns: Some(at * S + S / 2),
+            sides: vec![vec![1], vec![2]],
+            majority_side: vec![1],
+            ..leader_fault()
+        };
+        let told = |all: u64, without: &[u64], kind: &dyn Fn(u64) -> &'static str| {
+            let faults: Vec<FaultRecord> = (1..=all).map(|at| refused(at, kind(at))).collect();
+            let mut events = Vec::new();
+            for at in 1..=all {
+                for process in 0..2 {
+                    if process == 1 || !without.contains(&at) {
+                        let number = at * 2 + process;
+                        events.push(line(checker::history::EventKind::Invoke, number, at * S + 1));
+                        events.push(line(checker::history::EventKind::Fail, number, at * S + 2));
+                    }
+                }
+            }
+            events.sort_by_key(|event| event.time);
+            let history = History::from_events(events).expect("a history");
+            let run = RunInfo { nodes: 3, ..RunInfo::default() };
+            let checks = all_of(&run, &faults, &history);
+            (checks.verdict, checks.summary)
+        };
+        let same = |_| "reject-one";
+        let (verdict, summary) = told(100, &[5, 50, 70, 90], &same);
+        assert_eq!(verdict, Verdict::Valid);
+        assert_eq!(
+            summary,
+            "clients were on 196 of the 200 sides of faults that overlapped or refused; no client was there \
+             for F5 on the side of n1, F50 on the side of n1, F70 on the side of n1 and 1 more, so these \
+             faults are no part of what is claimed"
+        );
+        assert_eq!(told(100, &[1, 2, 3, 4, 5, 6], &same).0, Verdict::Unknown, "more than a few");
+        assert_eq!(told(4, &[1], &same).0, Verdict::Unknown, "a short run");
+        let rare = |at| if at == 5 { "reject-leader" } else { "reject-one" };
+        assert_eq!(told(100, &[5], &rare).0, Verdict::Unknown, "all that there was of a kind");
+    }
+
+    fn all_of(run: &RunInfo, faults: &[FaultRecord], history: &History) -> CheckResult {
+        let checks = all(run, faults, &Observed::default(), history);
+        checks.into_iter().find(|check| check.name == "sides").expect("the check")
+    }
+
+    #[test]
+    fn whoever_ended_by_itself_is_quoted() {
+        let exit = event(12, 3, Event::Exited("exit status 1".to_owned()));
+        let logs = |_| vec!["opening".to_owned(), "the leader asked to cut the log".to_owned()];
+        let check = nobody_died(&[], &[exit.clone()], &logs);
+        assert!(check.summary.ends_with("; its last words: the leader asked to cut the log"));
+        assert_eq!(check.evidence["last_words"]["n3"][0], "opening");
+        let halt = event(11, 3, Event::Said(Said::Halt { reason: "the disk lies".to_owned() }));
+        let check = nobody_died(&[], &[halt, exit], &|_| Vec::new());
+        assert!(check.summary.ends_with("; its last words: the disk lies"), "{}", check.summary);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::promises::MINIMUM_EACH;
 use super::{Case, Check};
-use crate::numbers::{moment, plural};
+use crate::numbers::{duration, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::results::FaultRecord;
 use crate::stalls;
@@ -94,7 +94,10 @@ fn check(
     let evidence = json!({"calms": calms.len(), "long_enough": judged.len(), "findings": findings});
     let calms = plural(u64::try_from(calms.len()).unwrap_or(u64::MAX), "healing");
     if judged.is_empty() {
-        let words = format!("no calm behind {calms} was long enough to be judged");
+        let words = format!(
+            "no calm behind {calms} was long enough to be judged, which takes {}: lengthen --interval",
+            duration(ns_to_ms(patience))
+        );
         return Some(CheckResult::nothing_judged(NAME, words).with_evidence(evidence));
     }
     let (verdict, summary) = match findings.as_slice() {

@@ -33,9 +33,9 @@ impl Words {
 }
 
 /// The fields that are known by name.
-const KNOWN: [&str; 15] = [
-    "process", "type", "f", "index", "due", "key", "value", "error", "time", "node", "version", "expect",
-    "session", "zxid", "mzxid",
+const KNOWN: [&str; 16] = [
+    "process", "type", "f", "index", "due", "key", "value", "error", "time", "node", "by", "version",
+    "expect", "session", "zxid", "mzxid",
 ];
 
 /// The fields of a line as far as they were read.
@@ -92,6 +92,7 @@ impl Fields {
             ("time", Some(time), _) => record.time = Some(time),
             ("time", None, Datum::Int(_)) => return Err("a time is not negative".to_owned()),
             ("node", Some(node), _) => record.node = Some(node),
+            ("by", Some(by), _) => record.by = Some(by),
             ("version", _, Datum::Int(version)) => record.version = Some(*version),
             ("expect", _, Datum::Int(version)) => record.expect = Some(*version),
             ("session" | "zxid" | "mzxid", ..) if natural.or_else(|| hex(&datum)).is_some() => {

@@ -312,6 +312,8 @@ pub struct Op {
     pub ret: Rank,
     /// The member that the client spoke to.
     pub node: Option<u64>,
+    /// The member that did it, by the answer's own word.
+    pub by: Option<u64>,
     /// The session's bits.
     pub session: Option<u64>,
     /// The zxid in the reply's header.

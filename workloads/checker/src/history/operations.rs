@@ -46,6 +46,7 @@ impl Pairing {
             call: 0,
             ret: NEVER,
             node: event.node,
+            by: event.by,
             session: event.session,
             zxid: None,
             version: None,
@@ -86,6 +87,7 @@ impl Pairing {
             self.stamps[at].1 = Some(returned);
         }
         op.node = event.node.or(op.node);
+        op.by = event.by.or(op.by);
         op.session = event.session.or(op.session);
         op.zxid = event.zxid;
         op.version = event.version;

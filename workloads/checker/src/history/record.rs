@@ -70,6 +70,9 @@ pub struct Line<F, K, V, X> {
     /// The member that the client spoke to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<u64>,
+    /// The member that did it, by the answer's own word: a client may be sent on by the one that it asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u64>,
     /// The session's bits.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "hex")]
     pub session: Option<u64>,
@@ -112,6 +115,7 @@ impl<F, K, V, X: Default> Line<F, K, V, X> {
             time: None,
             due: None,
             node: None,
+            by: None,
             session: None,
             zxid: None,
             version: None,
@@ -125,9 +129,9 @@ impl<F, K, V, X: Default> Line<F, K, V, X> {
     /// The same line, with what was asked in other terms.
     pub(super) fn in_terms_of<G, L, W, Y: Default>(self, f: G, key: L, value: W) -> Line<G, L, W, Y> {
         let Self { line, index, process, kind, f: _, key: _, value: _, time, due, node, session, .. } = self;
-        let Self { zxid, version, mzxid, expect, error, .. } = self;
+        let Self { by, zxid, version, mzxid, expect, error, .. } = self;
         let bare = Line::bare(process, kind, f, key, value);
-        Line { line, index, time, due, node, session, zxid, version, mzxid, expect, error, ..bare }
+        Line { line, index, time, due, node, by, session, zxid, version, mzxid, expect, error, ..bare }
     }
 }
 

@@ -84,6 +84,7 @@ impl<'a> Scanner<'a> {
                 let error = std::str::from_utf8(self.text()?).ok()?;
                 fill(&mut event.error, Some(Arc::from(error)), 14)
             }
+            b"by" => fill(&mut event.by, Some(self.unsigned()?), 15),
             _ => return None,
         })
     }

@@ -270,6 +270,7 @@ fn op_of(entry: &Entry, index: u64) -> Op {
         complete_ns: None,
         call: entry.call,
         ret: entry.ret,
+        by: None,
         node: None,
         session: None,
         zxid: None,

@@ -146,7 +146,9 @@ def main():
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
-        print(json.dumps({"id": request["id"], **answer(connections, request)}), flush=True)
+        # Whoever is asked answers for itself: nobody sends this client on.
+        told = {"id": request["id"], "by": request["member"], **answer(connections, request)}
+        print(json.dumps(told), flush=True)
 
 
 main()

@@ -100,7 +100,12 @@ fn told(value: Value, zxid: Zxid) -> Outcome {
 }
 
 fn claims(version: i32, mzxid: Zxid, zxid: Zxid) -> Claims {
-    Claims { version: Some(i64::from(version)), changed_at: Some(mzxid.0), seen: Some(zxid.0) }
+    Claims {
+        version: Some(i64::from(version)),
+        changed_at: Some(mzxid.0),
+        seen: Some(zxid.0),
+        ..Claims::default()
+    }
 }
 
 fn acknowledged(op: &Op, version: i32, mzxid: Zxid, zxid: Zxid) -> Outcome {

@@ -1,0 +1,54 @@
+//! What a few faults of a long run may lack.
+//!
+//! A run of ten minutes has hundreds of faults, and each may lack what it needs to show anything: a client on
+//! one of its sides, for instance. If one such fault made the whole run undecided, the chance of a verdict
+//! would fall with the run's length. So a small share of faults may be left out of what is claimed, and is
+//! named. Of each kind some must be left: what was tried in vain every time was not tried.
+
+use std::collections::BTreeMap;
+
+/// One of so many may be left out.
+const ONE_OF: u64 = 20;
+
+/// The faults of a run by kind: how many there are, and how many of them lack something.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    kinds: BTreeMap<String, (u64, u64)>,
+}
+
+impl Shares {
+    /// Counts a fault of this kind.
+    pub fn add(&mut self, kind: &str, lacks: bool) {
+        let (all, lacking) = self.kinds.entry(kind.to_owned()).or_default();
+        *all += 1;
+        *lacking += u64::from(lacks);
+    }
+
+    /// Whether those that lack something are so few that they may be left out, and leave some of their kind.
+    #[must_use]
+    pub fn may_be_left_out(&self) -> bool {
+        let sum = |of: fn(&(u64, u64)) -> u64| self.kinds.values().map(of).sum::<u64>();
+        let (all, lacking) = (sum(|kind| kind.0), sum(|kind| kind.1));
+        lacking.saturating_mul(ONE_OF) <= all && self.kinds.values().all(|(all, lacking)| lacking < all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_twentieth_may_be_left_out_and_no_whole_kind() {
+        let told = |kinds: &[(&str, u64, u64)]| {
+            let mut shares = Shares::default();
+            for (kind, all, lacking) in kinds {
+                (0..*all).for_each(|at| shares.add(kind, at < *lacking));
+            }
+            shares.may_be_left_out()
+        };
+        assert!(told(&[("kill", 20, 1)]) && told(&[("kill", 447, 22)]) && told(&[]));
+        assert!(!told(&[("kill", 19, 1)]) && !told(&[("kill", 447, 23)]));
+        assert!(told(&[("kill", 38, 1), ("pause", 2, 1)]));
+        assert!(!told(&[("kill", 39, 0), ("pause", 1, 1)]), "nothing is left of one kind");
+    }
+}
