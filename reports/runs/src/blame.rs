@@ -84,6 +84,7 @@ mod tests {
         let line = |process, kind, f, value, node, at| {
             let mut line = Event::new(process, kind, f, 0, value, at);
             line.node = Some(node);
+            line.index = at;
             line
         };
         let (invoke, ok) = (EventKind::Invoke, EventKind::Ok);

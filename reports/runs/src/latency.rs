@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn latency_counts_from_when_an_operation_was_due() {
-        let found = summaries(&history(&[ok(Function::Write, 10 * MS, 14 * MS)]), &[]);
+        let found = summaries(&history(&[ok(Function::Write, 10 * MS, 14 * MS)]), &[], &[]);
         assert_eq!(found[&LatencyClass::WriteCalm].max_ms, 4.0);
         assert_eq!(found[&LatencyClass::WriteCalm].p50_ms, 4.0);
         assert_eq!(found.len(), 1);
@@ -292,7 +292,7 @@ mod tests {
             ok(Function::Read, 599 * MS, 601 * MS),
             ok(Function::Read, 601 * MS, 602 * MS),
         ];
-        let found = summaries(&history(&ops), &[fault(100, Some(200))]);
+        let found = summaries(&history(&ops), &[fault(100, Some(200))], &[]);
         assert_eq!(found[&LatencyClass::CasFault].count, 1);
         assert_eq!(found[&LatencyClass::ReadFault].count, 1);
         assert_eq!(found[&LatencyClass::ReadCalm].count, 2);
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn a_leaked_fault_has_no_end() {
         let ops = [ok(Function::Read, 9000 * MS, 9001 * MS)];
-        assert_eq!(summaries(&history(&ops), &[fault(100, None)])[&LatencyClass::ReadFault].count, 1);
+        assert_eq!(summaries(&history(&ops), &[fault(100, None)], &[])[&LatencyClass::ReadFault].count, 1);
     }
 
     #[test]
@@ -362,5 +362,12 @@ mod tests {
             all,
             [("p50".to_owned(), 654.0), ("p90".to_owned(), 739.0), ("p99 = max".to_owned(), 1418.0)]
         );
+    }
+
+    #[test]
+    fn what_fell_due_while_the_bench_could_not_send_all_measures_nothing() {
+        let ops = [ok(Function::Write, 10 * MS, 14 * MS), ok(Function::Write, 30 * MS, 900 * MS)];
+        let found = summaries(&history(&ops), &[], &[(20 * MS, 40 * MS)]);
+        assert_eq!(found[&LatencyClass::WriteCalm].count, 1);
     }
 }

@@ -10,26 +10,29 @@ use std::collections::BTreeMap;
 /// One of so many may be left out.
 const ONE_OF: u64 = 20;
 
-/// The faults of a run by kind: how many there are, and how many of them lack something.
+/// How many faults of a run there are, and how many of them lack something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shares {
-    kinds: BTreeMap<String, (u64, u64)>,
+    all: u64,
+    lacking: u64,
+    /// By kind: whether one of them lacks nothing.
+    kinds: BTreeMap<String, bool>,
 }
 
 impl Shares {
-    /// Counts a fault of this kind.
+    /// Counts a fault of this kind; of several that acted at once, the kinds with `+` between them.
     pub fn add(&mut self, kind: &str, lacks: bool) {
-        let (all, lacking) = self.kinds.entry(kind.to_owned()).or_default();
-        *all += 1;
-        *lacking += u64::from(lacks);
+        self.all += 1;
+        self.lacking += u64::from(lacks);
+        for kind in kind.split('+') {
+            *self.kinds.entry(kind.to_owned()).or_default() |= !lacks;
+        }
     }
 
     /// Whether those that lack something are so few that they may be left out, and leave some of their kind.
     #[must_use]
     pub fn may_be_left_out(&self) -> bool {
-        let sum = |of: fn(&(u64, u64)) -> u64| self.kinds.values().map(of).sum::<u64>();
-        let (all, lacking) = (sum(|kind| kind.0), sum(|kind| kind.1));
-        lacking.saturating_mul(ONE_OF) <= all && self.kinds.values().all(|(all, lacking)| lacking < all)
+        self.lacking.saturating_mul(ONE_OF) <= self.all && self.kinds.values().all(|is_left| *is_left)
     }
 }
 
@@ -50,5 +53,6 @@ mod tests {
         assert!(!told(&[("kill", 19, 1)]) && !told(&[("kill", 447, 23)]));
         assert!(told(&[("kill", 38, 1), ("pause", 2, 1)]));
         assert!(!told(&[("kill", 39, 0), ("pause", 1, 1)]), "nothing is left of one kind");
+        assert!(told(&[("kill", 39, 0), ("pause", 1, 0), ("pause+kill", 1, 1)]), "each kind by itself");
     }
 }

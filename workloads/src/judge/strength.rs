@@ -112,43 +112,8 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
         ));
     }
     let rate = rate(history, overall.total());
-    let short = short_calms(beside, rate);
-    // Each fault has one calm before it at most, and one after it.
-    let short_after: BTreeMap<usize, &ShortCalm> = short.iter().map(|calm| (calm.after, calm)).collect();
-    let short_before: BTreeSet<usize> = short.iter().map(|calm| calm.before).collect();
-    let mut too_soon = 0;
-    let mut around: Vec<String> = Vec::new();
-    let mut shares = Shares::default();
-    for (place, fault) in faults.iter().enumerate() {
-        let before = around.len();
-        // Where there was hardly any calm, more load would not have helped.
-        let told = |what: &&String| {
-            !(short_after.contains_key(&place) && what.ends_with(AFTER)
-                || short_before.contains(&place) && what.ends_with(BEFORE))
-        };
-        let words = |what: &String| format!("{} ({}): {what}", fault.fault, fault.kind);
-        around.extend(fault.lacking.iter().filter(told).map(words));
-        if let Some(calm) = short_after.get(&place) {
-            let next = &faults[calm.before];
-            let lacks = |fault: &FaultLoad, when: &str| fault.lacking.iter().any(|what| what.ends_with(when));
-            if lacks(fault, AFTER) || lacks(next, BEFORE) {
-                around.push(format!(
-                    "{} was seen gone {} ms before {} began, too little to show anything between them: \
-                        lengthen --interval",
-                    fault.fault,
-                    calm.length_ns / 1_000_000,
-                    next.fault
-                ));
-                too_soon += 1;
-            }
-        }
-        shares.add(&fault.kind, around.len() > before);
-    }
-    let left_out = if shares.may_be_left_out() { std::mem::take(&mut around) } else { Vec::new() };
-    if !left_out.is_empty() {
-        too_soon = 0;
-    }
-    lacking.append(&mut around);
+    let Around { lacks, left_out, too_soon } = lacks_around(&faults, &short_calms(beside, rate));
+    lacking.extend(lacks);
     if rate < requirements.minimum_rate {
         lacking.push(format!(
             "{rate:.1} successful operations a second where {:.1} are required",
@@ -179,6 +144,53 @@ pub fn strength(history: &History, beside: &Beside) -> CheckResult {
         "overall": overall, "rate": rate, "faults": faults, "lacking": lacking, "left_out": left_out,
         "harness_lag_ns": beside.harness_lag_ns,
     }))
+}
+
+/// What is lacking around faults.
+struct Around {
+    /// In words.
+    lacks: Vec<String>,
+    /// The same of faults so few that they are left out of what is claimed; then nothing else is lacking.
+    left_out: Vec<String>,
+    /// How many of the lacks are that the next fault came too soon.
+    too_soon: usize,
+}
+
+fn lacks_around(faults: &[FaultLoad], short: &[ShortCalm]) -> Around {
+    // Each fault has one calm before it at most, and one after it.
+    let short_after: BTreeMap<usize, &ShortCalm> = short.iter().map(|calm| (calm.after, calm)).collect();
+    let short_before: BTreeSet<usize> = short.iter().map(|calm| calm.before).collect();
+    let mut around = Around { lacks: Vec::new(), left_out: Vec::new(), too_soon: 0 };
+    let mut shares = Shares::default();
+    for (place, fault) in faults.iter().enumerate() {
+        let before = around.lacks.len();
+        // Where there was hardly any calm, more load would not have helped.
+        let told = |what: &&String| {
+            !(short_after.contains_key(&place) && what.ends_with(AFTER)
+                || short_before.contains(&place) && what.ends_with(BEFORE))
+        };
+        let words = |what: &String| format!("{} ({}): {what}", fault.fault, fault.kind);
+        around.lacks.extend(fault.lacking.iter().filter(told).map(words));
+        if let Some(calm) = short_after.get(&place) {
+            let next = &faults[calm.before];
+            let lacks = |fault: &FaultLoad, when: &str| fault.lacking.iter().any(|what| what.ends_with(when));
+            if lacks(fault, AFTER) || lacks(next, BEFORE) {
+                around.lacks.push(format!(
+                    "{} was seen gone {} ms before {} began, too little to show anything between them: \
+                        lengthen --interval",
+                    fault.fault,
+                    calm.length_ns / 1_000_000,
+                    next.fault
+                ));
+                around.too_soon += 1;
+            }
+        }
+        shares.add(&fault.kind, around.lacks.len() > before);
+    }
+    if shares.may_be_left_out() {
+        around = Around { lacks: Vec::new(), left_out: around.lacks, too_soon: 0 };
+    }
+    around
 }
 
 /// Lacks that are told in a sentence; the others are counted.
