@@ -172,7 +172,7 @@ mod tests {
         // n2 was paused, so the quorum was n1 n3 n4; the cut leaves it on their side.
         let beside =
             FaultRecord { majority_side: vec![1, 3, 4], sides: vec![vec![1, 2, 3, 4], vec![5]], ..cut("F2") };
-        assert_eq!(note(&history, &[beside.clone()], &direct()), None);
+        assert_eq!(note(&history, std::slice::from_ref(&beside), &direct()), None);
         // Where nobody stands with anybody, only what kept it away tells that it may be no one's prisoner.
         let ring = FaultRecord { sides: vec![vec![1], vec![2], vec![3], vec![4], vec![5]], ..beside };
         for mechanism in [Mechanism::Pause, Mechanism::Kill, Mechanism::Replace, Mechanism::Own] {

@@ -296,7 +296,7 @@ fn all_of(run: &RunInfo, faults: &[FaultRecord], history: &History) -> CheckResu
 fn whoever_ended_by_itself_is_quoted() {
     let exit = event(12, 3, Event::Exited("exit status 1".to_owned()));
     let logs = |_| vec!["opening".to_owned(), "the leader asked to cut the log".to_owned()];
-    let check = nobody_died(&[], &[exit.clone()], &logs);
+    let check = nobody_died(&[], std::slice::from_ref(&exit), &logs);
     assert!(check.summary.ends_with("; its last words: the leader asked to cut the log"));
     assert_eq!(check.evidence["last_words"]["n3"][0], "opening");
     let halt = event(11, 3, Event::Said(Said::Halt { reason: "the disk lies".to_owned() }));
