@@ -292,7 +292,7 @@ mod tests {
         assert_eq!((options.nodes, options.concurrency, options.keys), (5, 20, 5));
         assert_eq!(options.interval, Duration::from_secs(4));
         assert_eq!(meant("--system zookeeper").expect("a run").interval, Duration::from_secs(10));
-        assert_eq!(meant("--workload lock").expect("a run").interval, Duration::from_secs(12));
+        assert_eq!(meant("--workload lock").expect("a run").interval, Duration::from_secs(16));
         assert_eq!(options.time_limit, Duration::from_secs(30));
         assert!(options.nemeses.is_empty());
         assert_eq!(options.name, "register-none");
