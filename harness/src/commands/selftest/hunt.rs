@@ -12,6 +12,8 @@ use crate::progress::line::Line;
 use crate::worlds::tally::Tally;
 use crate::worlds::{Sweep, scripts, side_by_side};
 
+/// Worlds in which a bug is hunted, where nobody says how many.
+pub(super) const WORLDS: u64 = 10_000;
 /// Worlds of the clean build at least.
 const CLEAN: u64 = 1_000;
 /// The same when it must be quick.

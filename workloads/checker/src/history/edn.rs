@@ -198,9 +198,9 @@ impl<'a> Parser<'a> {
         match self.text.get(self.at + 1) {
             Some(b'{') => {
                 self.at += 1;
-                // A set is the same in any order.
+                // A set in a value is the same in any order; that which is the whole value is left as it stands.
                 let mut set = self.list(b'}')?;
-                if let Datum::List(elements) = &mut set {
+                if let (Datum::List(elements), 2..) = (&mut set, self.depth) {
                     elements.sort_unstable();
                 }
                 Ok(set)

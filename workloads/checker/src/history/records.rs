@@ -15,7 +15,7 @@
 //! | `info` | it may take effect at any later time | the same | the same |
 //! | the value of a `fail` or `info` is a keyword | it is a value | it is the error | it is the error |
 //! | a process goes on after its `info` | tolerated: the operation stays open | the same | the same |
-//! | a register's value is a key and a value | it is a value | the key is taken out | the same |
+//! | a value is a key and a value | see `catalogue` | the key of a register is taken out | the same |
 //! | an `ok` without value of a change | what was asked | the same | the same |
 //! | a process completes what it did not invoke | an error | an error | an error |
 //! | the process is the nemesis | left out and counted | the same | the same |

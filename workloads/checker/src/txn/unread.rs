@@ -12,7 +12,7 @@ use super::condition::Condition;
 use super::cycle;
 use super::graph::{Graph, View};
 use super::intern::{NONE, to_u32};
-use super::load::{History, What};
+use super::load::History;
 use super::replay::Moment;
 use super::scc::{Digraph, Next, components};
 use crate::budget::{Exhausted, Meter};
