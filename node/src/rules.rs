@@ -21,6 +21,7 @@ const LOCAL_SESSIONS: &str = "localSessionsEnabled";
 const LOCAL_UPGRADING: &str = "localSessionsUpgradingEnabled";
 const READ_ONLY_MODE: &str = "readonlymode.enabled";
 const CONTAINER_CHECK: &str = "znode.container.checkIntervalMs";
+const NEVER_USED: &str = "znode.container.maxNeverUsedIntervalMs";
 
 const RECONFIG: &str = "reconfigEnabled";
 pub(crate) const STANDALONE: &str = "standaloneEnabled";
@@ -36,6 +37,7 @@ pub(crate) const KEYS: &[&str] = &[
     LOCAL_UPGRADING,
     READ_ONLY_MODE,
     CONTAINER_CHECK,
+    NEVER_USED,
     RECONFIG,
     STANDALONE,
 ];
@@ -48,20 +50,35 @@ pub(crate) fn client_rules(
     version: Zxid,
 ) -> Result<ClientRules, ConfigError> {
     let usual = ClientRules::default();
+    let local_sessions = flag(said, LOCAL_SESSIONS, "true")?.unwrap_or(usual.local_sessions);
     Ok(ClientRules {
         super_digest: said.get(SUPER_DIGEST).map(|digest| ByteString::from(digest.as_str())),
         skip_acl: flag(said, SKIP_ACL, "yes")?.unwrap_or(usual.skip_acl),
         enforce_quota: flag(said, ENFORCE_QUOTA, "true")?.unwrap_or(usual.enforce_quota),
         extended_types: flag(said, EXTENDED_TYPES, "true")?.unwrap_or(usual.extended_types),
-        local_sessions: flag(said, LOCAL_SESSIONS, "true")?.unwrap_or(usual.local_sessions),
+        local_sessions: local_sessions && is_ensemble(said, servers)?,
         local_upgrading: flag(said, LOCAL_UPGRADING, "true")?.unwrap_or(usual.local_upgrading),
         read_only_mode: flag(said, READ_ONLY_MODE, "true")?.unwrap_or(usual.read_only_mode),
         container_check: interval(said, CONTAINER_CHECK)?.unwrap_or(usual.container_check),
+        // 0 is ZooKeeper's word for no limit.
+        never_used: match said.get(NEVER_USED).map(String::as_str) {
+            Some("0") => None,
+            _ => interval(said, NEVER_USED)?,
+        },
         max_buffer,
         membership: membership(servers, version),
         reconfig: reconfiguration(said, servers)?,
         ..usual
     })
+}
+
+/// Local sessions are an ensemble's, as in ZooKeeper: who stands alone has nobody to spare them for.
+fn is_ensemble(
+    said: &BTreeMap<String, String>,
+    servers: &BTreeMap<ServerId, ServerLine>,
+) -> Result<bool, ConfigError> {
+    let standalone = flag(said, STANDALONE, "true")?.unwrap_or(true);
+    Ok(servers.len() > 1 || servers.len() == 1 && !standalone)
 }
 
 fn flag(said: &BTreeMap<String, String>, key: &str, yes: &str) -> Result<Option<bool>, ConfigError> {
@@ -131,14 +148,28 @@ mod tests {
                 (LOCAL_UPGRADING, "true"),
                 (READ_ONLY_MODE, "true"),
                 (CONTAINER_CHECK, "500"),
+                (NEVER_USED, "700"),
             ],
-            &[],
+            &[(1, "a:1:2"), (2, "b:1:2")],
         )
         .expect("sound rules");
         assert_eq!(rules.super_digest.as_deref(), Some("super:D/InIHSb7yEEbrWz8b9l71RjZJU="));
         assert!(rules.skip_acl && rules.enforce_quota && !rules.extended_types);
         assert!(rules.local_sessions && rules.local_upgrading && rules.read_only_mode);
         assert_eq!(rules.container_check, Duration::from_millis(500));
+        assert_eq!(rules.never_used, Some(Duration::from_millis(700)));
+    }
+
+    #[test]
+    fn a_member_that_stands_alone_has_no_local_sessions() {
+        let local = |pairs: &[(&str, &str)], servers: &[(u64, &str)]| {
+            rules(pairs, servers).expect("sound rules").local_sessions
+        };
+        let one = [(1, "a:1:2")];
+        assert!(!local(&[(LOCAL_SESSIONS, "true")], &[]));
+        assert!(!local(&[(LOCAL_SESSIONS, "true")], &one));
+        assert!(local(&[(LOCAL_SESSIONS, "true"), (STANDALONE, "false")], &one));
+        assert!(rules(&[(NEVER_USED, "0")], &[]).expect("sound rules").never_used.is_none());
     }
 
     #[test]

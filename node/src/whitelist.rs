@@ -88,9 +88,13 @@ impl Whitelist {
     /// # Errors
     /// When something in the list is not four letters long. A word that has no answer here is let pass: the
     /// list may be shared with members that know it.
-    pub fn new(listed: Option<&[String]>, name_of_list: &str) -> Result<Self, String> {
+    ///
+    /// Whatever the list says, `srvr` is answered, which ZooKeeper's own scripts ask, and of a member in
+    /// read-only mode `isro`, by which clients find one that takes writes.
+    pub fn new(listed: Option<&[String]>, name_of_list: &str, read_only_mode: bool) -> Result<Self, String> {
         let Some(listed) = listed else { return Ok(Self { allowed: Word::USUAL.into() }) };
-        let mut allowed = BTreeSet::new();
+        let mut allowed = BTreeSet::from([Word::Srvr]);
+        allowed.extend(read_only_mode.then_some(Word::Isro));
         for name in listed {
             if name == "*" {
                 allowed.extend(Word::ALL);
@@ -133,12 +137,12 @@ mod tests {
 
     fn listed(names: &[&str]) -> Result<Whitelist, String> {
         let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
-        Whitelist::new(Some(&names), "the list")
+        Whitelist::new(Some(&names), "the list", false)
     }
 
     #[test]
     fn only_lower_case_letters_are_a_word() {
-        let words = Whitelist::new(None, "the list").expect("the default");
+        let words = Whitelist::new(None, "the list", false).expect("the default");
         assert_eq!(words.question(*b"ruok"), Question::Ask(Word::Ruok));
         assert_eq!(words.question([0, 0, 0, 45]), Question::NotAWord);
         assert_eq!(words.question(*b"GET "), Question::NotAWord);
@@ -152,7 +156,7 @@ mod tests {
         assert_eq!(words.question(*b"dump"), Question::Ask(Word::Dump));
         assert!(matches!(words.question(*b"ruok"), Question::Refuse(_)));
         let all = listed(&["*"]).expect("words");
-        let usual = Whitelist::new(None, "the list").expect("the default");
+        let usual = Whitelist::new(None, "the list", false).expect("the default");
         let answered = |list: &Whitelist| -> Vec<&str> {
             let asked = Word::ALL.iter().filter(|word| {
                 let name = word.name().as_bytes().first_chunk::<4>().expect("four letters");
@@ -166,5 +170,9 @@ mod tests {
             "conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs"
         );
         assert!(listed(&["server"]).is_err());
+        let stat = ["stat".to_owned()];
+        let read_only = Whitelist::new(Some(&stat), "the list", true).expect("words");
+        assert_eq!(answered(&read_only), ["isro", "srvr", "stat"]);
+        assert_eq!(answered(&listed(&["stat"]).expect("words")), ["srvr", "stat"]);
     }
 }

@@ -108,8 +108,8 @@ fn is_proven(id: &Id) -> bool {
 fn is_sound(entry: &Acl, providers: &[ByteString]) -> bool {
     match &*entry.scheme {
         IP => network(&entry.id).is_some(),
-        // A name and a digest, nothing more.
-        DIGEST => entry.id.split(':').count() == 2,
+        // A name and a digest, nothing more. Colons at the end count for nothing, as where Java splits.
+        DIGEST => entry.id.trim_end_matches(':').split(':').count() == 2,
         SASL => providers.contains(&entry.scheme) && is_principal(&entry.id),
         X509 => providers.contains(&entry.scheme) && !entry.id.is_empty(),
         _ => false,
@@ -290,6 +290,15 @@ mod tests {
                 Err(ErrorCode::InvalidAcl),
                 "{bad:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_digest_has_two_parts_as_java_splits() {
+        for (id, sound) in
+            [("a:b", true), ("a:b:", true), (":b", true), ("a:", false), (":", false), ("a::b", false)]
+        {
+            assert_eq!(is_sound(&entry(PERM_ALL, DIGEST, id), &[]), sound, "{id}");
         }
     }
 

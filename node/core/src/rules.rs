@@ -48,6 +48,8 @@ pub struct ClientRules {
     pub read_only_mode: bool,
     /// How often the leader looks for containers and nodes whose time is over.
     pub container_check: Duration,
+    /// For how long a container may stand that never had a child; for ever without it.
+    pub never_used: Option<Duration>,
     /// `jute.maxbuffer`: the longest request in bytes. A transaction may be twice as long.
     pub max_buffer: usize,
     /// The text of `/zookeeper/config`: a line for each member, and the version. Empty where there is none to
@@ -88,6 +90,7 @@ impl Default for ClientRules {
             local_upgrading: false,
             read_only_mode: false,
             container_check: CONTAINER_CHECK,
+            never_used: None,
             max_buffer: MAX_FRAME,
             membership: ByteString::new(),
             reconfig: Reconfiguration::Off,

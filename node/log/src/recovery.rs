@@ -7,7 +7,8 @@
 //! - where one file ends and the next begins, and behind the base, entries follow each other without a gap
 //!   (inside a file a gap is taken as written: the file was written in one piece);
 //! - a damaged snapshot is stepped over only when the log holds the very entry that it is named after, and
-//!   all that was before it: behind an older snapshot, or from the first entry that there can be. A log that
+//!   all that was before it: behind an older snapshot, or from the first entry that there can be. A snapshot
+//!   of zxid 0 holds no entry, so that a log from the first entry on has all that it had. A log that
 //!   begins with a later epoch may have been purged, and a member that stands on nothing would call its
 //!   remains the whole.
 //!
@@ -103,7 +104,9 @@ impl History {
             damaged.iter().map(|(_, name, reason)| (name.clone(), reason.clone())).collect();
         let history = Self { image, digest, files, earlier, damaged_snapshots };
         for (zxid, file, reason) in damaged {
-            if !history.reaches_back() || !history.records().any(|entry| entry.zxid() == zxid) {
+            // Of before the first transaction it holds nothing, and only what is behind it can be missing.
+            let is_held = zxid == Zxid::ZERO || history.records().any(|entry| entry.zxid() == zxid);
+            if !history.reaches_back() || !is_held {
                 return Err(LogError::DamagedSnapshot { file, reason });
             }
         }

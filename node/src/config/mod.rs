@@ -193,9 +193,10 @@ impl NodeConfig {
             Security::new(plain, &file)?.ok_or(ConfigError::Missing(NO_CLIENT_ADDR))?;
         let role = servers.get(&id).map_or(ServerRole::Participant, |line| line.role);
         refuse_other_role(file.peer_type.as_deref(), role)?;
-        let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST));
         let version = file.dynamic_config_file.as_deref().filter(|_| from_file).and_then(version_of);
         let rules = rules_of(&file, &servers, &security, version.unwrap_or_default())?;
+        let named = environment.name_of(WHITELIST);
+        let words = Whitelist::new(file.words.as_deref(), named, rules.read_only_mode);
         file.warnings.extend(Security::warnings(&file.properties));
         let tick_time =
             args.tick_time_ms.map(Duration::from_millis).or(file.tick_time).unwrap_or(DEFAULT_TICK_TIME);

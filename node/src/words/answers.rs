@@ -116,10 +116,7 @@ fn conf(facts: &Facts) -> String {
         report.pair("peerType", u8::from(facts.view.status.observes));
         report.line("membership: ");
         for (id, line) in servers.iter() {
-            let client = line.client.as_ref().map_or(String::new(), |client| format!(";{client}"));
-            let (host, quorum, election) = (&line.quorum.host, line.quorum.port, line.election.port);
-            let role = line.role.name();
-            report.line(format_args!("server.{id}={host}:{quorum}:{election}:{role}{client}"));
+            report.line(format_args!("server.{id}={line}"));
         }
         report.line(format_args!("version={:x}", facts.view.membership_version.0));
     }

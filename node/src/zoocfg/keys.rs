@@ -78,7 +78,7 @@ pub(crate) const OBEYED: &[About] = &[
     ("initLimit", "ticks in which a learner must have taken over its leader's history"),
     ("java.security.auth.login.config", "the JAAS file with the users for SASL (DIGEST-MD5)"),
     ("jute.maxbuffer", "the longest request, up to 67108864 bytes; a transaction may be twice as long"),
-    ("localSessionsEnabled", "new sessions live on their member alone"),
+    ("localSessionsEnabled", "in an ensemble new sessions live on their member alone"),
     ("localSessionsUpgradingEnabled", "and become the ensemble's when they create an ephemeral"),
     ("maxClientCnxns", "connections of one host, 0 for any number"),
     ("maxCnxns", "connections of all hosts, 0 for any number"),
@@ -163,6 +163,10 @@ pub(crate) const OBEYED: &[About] = &[
     (
         "znode.container.checkIntervalMs",
         "milliseconds between two looks for empty containers and expired nodes",
+    ),
+    (
+        "znode.container.maxNeverUsedIntervalMs",
+        "milliseconds after which a container goes that never had a child; 0, or without it: never",
     ),
 ];
 
@@ -279,7 +283,6 @@ pub(crate) const IDLE: &[About] = &[
     ("watcherCleanIntervalInSeconds", WATCHES),
     ("watcherCleanThreadsNum", WATCHES),
     ("watcherCleanThreshold", WATCHES),
-    ("znode.container.maxNeverUsedIntervalMs", "a container that never had a child is left alone"),
     ("znode.container.maxPerMinute", "up to 10000 go at each look"),
 ];
 

@@ -97,7 +97,8 @@ enum Pending {
     Close { xid: i32 },
     /// The next token of a SASL exchange.
     Token { xid: i32, token: Option<Bytes> },
-    /// A write of a session that is at another member: the connection ends in its turn.
+    /// A write of a session that is at another member, or behind an operation that there is not: the
+    /// connection ends in its turn.
     Leave,
 }
 
@@ -519,7 +520,12 @@ impl Clients {
                 (Pending::Answer { xid, error: ErrorCode::Ok }, None)
             }
             Some(op) if op.class() == OpClass::Read => (Pending::Local { xid, op, body }, None),
-            _ => (Pending::Answer { xid, error: ErrorCode::Unimplemented }, None),
+            Some(_) => (Pending::Answer { xid, error: ErrorCode::Unimplemented }, None),
+            None => {
+                // Whatever that is, the client and this member don't speak the same protocol.
+                client.queue.push_back(Pending::Answer { xid, error: ErrorCode::Unimplemented });
+                (Pending::Leave, None)
+            }
         };
         client.queue.push_back(pending);
         self.drain(id, tree, out);
