@@ -14,7 +14,6 @@ use node_wire::election::Notification;
 use node_wire::ids::ServerId;
 
 use crate::network::{EndId, HostIndex};
-use crate::world::Work;
 use harness_world::clock::{Clock, Reading};
 use harness_world::time::Time;
 
@@ -144,6 +143,15 @@ pub(crate) fn carry_out(log: &mut Log<MemStorage>, batch: &[(u64, StoreOp)]) -> 
         log.flush_and_sync()?;
     }
     Ok(())
+}
+
+/// A step that is not over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) since: Time,
+    pub(crate) until: Time,
+    /// Its process stood still meanwhile, so that nobody could speak for it.
+    pub(crate) paused: bool,
 }
 
 /// A running process.

@@ -89,7 +89,6 @@ use population::Population;
 use record::Record;
 pub(crate) use scheduled::{Act, DiskAppointment};
 use stages::Stage;
-pub(crate) use work::Work;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
 const MAX_EVENTS: u64 = 20_000_000;

@@ -16,7 +16,7 @@ use node_wire::quorum::{PacketType, QuorumPacket};
 use node_wire::txn::Txn;
 
 use super::{Chaos, Clockwork, Ensemble, Event, Oracle, World};
-use crate::host::Source;
+use crate::host::{Source, Work};
 use crate::network::{Cargo, EndId, HostIndex};
 use crate::outcome::Rule;
 use harness_world::time::Time;
@@ -32,15 +32,6 @@ const MOST_TIMEOUTS: u64 = 8;
 
 /// The round that no PING of a leader has.
 const NO_ROUND: i64 = -1;
-
-/// A step that is not over.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Work {
-    pub(crate) since: Time,
-    pub(crate) until: Time,
-    /// Its process stood still meanwhile, so that nobody could speak for it.
-    pub(crate) paused: bool,
-}
 
 /// How much of what is large an operation has.
 pub(super) fn size_of(op: &StoreOp) -> u64 {
