@@ -3,8 +3,8 @@
 //! A counterexample is a small set of operations that contradict each other: without any of them the others
 //! make sense. The search marks the one at which it got stuck, which may be a write that the leader did as it
 //! should. Who stood where when it was served is known only here. So where a member that was cut off from the
-//! quorum answered with an old value, that read is marked: it had been replaced before the read was asked for,
-//! and the member could not know.
+//! quorum answered with an old value, that read is marked: it had been replaced before the read was asked
+//! for, and the member could not know.
 
 use checker::history::{History, Op};
 use checker::verdict::{CheckResult, Counterexample, OpView, Verdict};
@@ -78,8 +78,8 @@ mod tests {
     use crate::mechanism::Mechanism;
     use crate::results::SystemInfo;
 
-    /// A write of 853, a compare-and-set at the leader that replaces it by 900, and a read of 853 at n3, which
-    /// F2 cut off from 10 to 90.
+    /// A write of 853, a compare-and-set at the leader that replaces it by 900, and a read of 853 at n3,
+    /// which F2 cut off from 10 to 90.
     fn history() -> History {
         let line = |process, kind, f, value, node, at| {
             let mut line = Event::new(process, kind, f, 0, value, at);

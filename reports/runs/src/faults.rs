@@ -371,9 +371,9 @@ pub fn fold(transitions: &[FaultTransition], kinds: &BTreeMap<String, FaultKind>
     order
 }
 
-/// Tells faults that were undone, and not seen to be gone only because a member had ended by itself, from those
-/// that may still be in force. Where everybody was asked who reaches whom, those that live must all have
-/// reached each other; any other fault must have hit the member that ended.
+/// Tells faults that were undone, and not seen to be gone only because a member had ended by itself, from
+/// those that may still be in force. Where everybody was asked who reaches whom, those that live must all
+/// have reached each other; any other fault must have hit the member that ended.
 pub fn tell_deaths(records: &mut [FaultRecord], events: &[Stamped]) {
     if records.iter().all(|record| record.state != FaultState::Leaked) {
         return;

@@ -113,7 +113,7 @@ fn opening(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sentence
         Some(unsent) => begun
             .and(", of which ")
             .and_strong(format!("the bench itself never sent {}", unsent.in_figures()))
-            .and(format!(", because {}, so that nothing is measured", unsent.why())),
+            .and(format!(", because {}, so that nothing is measured,", unsent.why())),
         None => begun,
     };
     if faults.is_empty() {
@@ -679,7 +679,7 @@ mod tests {
         assert!(
             said.contains(
                 "of which the bench itself never sent 190 of 1,000 operations (19 %), because clients were \
-                 being replaced, so that nothing is measured"
+                 being replaced, so that nothing is measured,"
             ) && !said.contains("2.94 s"),
             "{said}"
         );

@@ -20,7 +20,9 @@ use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::results::{FaultCounts, FaultRecord, LiveCheck, LiveViolation, Results, RunInfo};
 use crate::unsent::Unsent;
-use crate::{blame, cut_off, election_kinds, elections, latency, operations, outages, spans, terms, unsent};
+use crate::{
+    blame, cut_off, election_kinds, elections, idleness, latency, operations, outages, spans, terms,
+};
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -181,7 +183,7 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     let members: Vec<MemberId> = run.members().map(MemberId).collect();
     let end = seen.end_ns.max(operations::end_ns(history));
     results.faults = FaultCounts::of(faults);
-    results.unsent = unsent::of_run(run, history);
+    results.unsent = idleness::of_run(run, history);
     results.notes.extend(results.unsent.as_ref().map(unsent_note));
     results.elections = elections::from_events(&seen.events, faults, history, &elections::Traits::of(run));
     results.election_kinds = election_kinds::by_kind(&results.elections, faults);
@@ -189,7 +191,7 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     let load_end_ns = Some(seen.workload_to_ns).filter(|at| *at > 0);
     let beside = outages::Beside { faults, elections: &results.elections, load_end_ns };
     let found = outages::from_history(history, beside, outages::MINIMUM_NS);
-    results.outages = unsent::cut_out(found, results.unsent.as_ref(), outages::MINIMUM_NS);
+    results.outages = idleness::cut_out(found, results.unsent.as_ref(), outages::MINIMUM_NS);
     results.holder_changes = terms::changes(history, faults, seen);
     let stretches = results.unsent.as_ref().map_or(&[][..], |unsent| &unsent.stretches);
     results.latency = latency::summaries(history, faults, stretches);
@@ -209,7 +211,8 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
 /// What the bench did not send, and what that means for what was measured.
 fn unsent_note(unsent: &Unsent) -> String {
     format!(
-        "{} were never sent by the bench itself, because {}: what fell due then is no outage of the system's, \
+        "{} were never sent by the bench itself, because {}: what fell due then is no outage of the \
+         system's, \
          and is left out of the latencies.",
         unsent.in_figures(),
         unsent.why()

@@ -39,8 +39,8 @@ const FASTEST_MS: f64 = 0.001;
 /// Answers slower than an hour are counted as this slow; their maximum is still exact.
 const LONGEST_NS: u64 = 3600 * NS_PER_S;
 
-/// One summary for each class that has answered operations. Those that fell due in a stretch in which the bench
-/// could not send all measure the bench, and are left out; stretches are in order and apart.
+/// One summary for each class that has answered operations. Those that fell due in a stretch in which the
+/// bench could not send all measure the bench, and are left out; stretches are in order and apart.
 pub fn summaries(
     history: &History,
     faults: &[FaultRecord],

@@ -14,11 +14,12 @@
 //!   Words that people type: [`mod@span`] of time, [`size`] of memory.
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].
-//! - What the bench did not send, and what helps: [`unsent`], [`advice`].
+//! - What the bench did not send, and what helps: [`unsent`], [`idleness`], [`advice`].
 //! - What clients paid: [`operations`], [`outages`], [`latency`]. What leaders cost: [`elections`] by phase,
 //!   [`election_kinds`] by kind of fault.
 //! - What holders cost: [`terms`].
-//! - [`checks`] and [`judge`]: the verdict. [`blame`]: which operation of a counterexample. [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
+//! - [`checks`] and [`judge`]: the verdict. [`blame`]: which operation of a counterexample.
+//!   [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
 //!   the same in words.
 //!
 //! What it deliberately does not do: open files, read a clock, know a catalogue. Kinds of faults and systems
@@ -42,6 +43,7 @@ pub mod events;
 pub mod faults;
 pub mod findings;
 pub mod held;
+pub mod idleness;
 pub mod judge;
 pub mod kinds;
 pub mod lag;

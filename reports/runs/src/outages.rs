@@ -135,10 +135,10 @@ impl<'a> Blame<'a> {
     }
 
     /// The fault of the first election that was held meanwhile, so that the elections and the outages never
-    /// name different ones: where no fault is behind that, only one that stops writes and was asked for as the
-    /// outage began is behind this. Without an election: the one that was asked for as the outage began, or
-    /// the latest that was at work then, or else the first asked for in its first half: one that came later
-    /// can't have cost most of it.
+    /// name different ones: where no fault is behind that, only one that stops writes and was asked for as
+    /// the outage began is behind this. Without an election: the one that was asked for as the outage began,
+    /// or the latest that was at work then, or else the first asked for in its first half: one that came
+    /// later can't have cost most of it.
     fn cause(&mut self, from_ns: u64, to_ns: u64) -> Option<&'a str> {
         let at_work = self.at_work(from_ns);
         let as_it_began = from_ns.saturating_add(self.tolerance_ns).min(to_ns);

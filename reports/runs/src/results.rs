@@ -189,8 +189,8 @@ pub struct SystemInfo {
     /// How anybody learns which member leads.
     #[serde(default)]
     pub leader: LeaderSeen,
-    /// Whether the member that a client asks is the one that answers for itself: no client follows a redirect,
-    /// and no proxy stands between. Where that is not so only an answer can say who served.
+    /// Whether the member that a client asks is the one that answers for itself: no client follows a
+    /// redirect, and no proxy stands between. Where that is not so only an answer can say who served.
     #[serde(default)]
     pub asked_serves: bool,
 }

@@ -102,7 +102,7 @@ fn legend(m: &mut Markup, input: &Input<'_>) {
             ],
         );
         if !unsent(input).is_empty() {
-            group(m, "Bench", &[("unsent", "operations were due that the bench did not send")]);
+            group(m, "Bench", &[("bar unsent", "operations were due that the bench did not send")]);
         }
     });
     m.line();

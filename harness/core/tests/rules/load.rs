@@ -3,8 +3,9 @@
 //! A script begins with `begin clients=C members=M [patience=MS]` and goes on with inputs. `at MS` moves the
 //! clock. `due` lets an operation fall due. `next C` asks what client C is to do; what it is told to do
 //! becomes its operation under way. `connected C`, `refused C` and `lost C` say what became of its
-//! connection, `replaced C` that it was not there itself; `ok C`, `failed C` and `unknown C` of its operation.
-//! `home C` has a client connected to its home. `close` ends the load, `status` tells what is shared.
+//! connection, `replaced C` that it was not there itself; `ok C`, `failed C` and `unknown C` of its
+//! operation. `home C` has a client connected to its home. `close` ends the load, `status` tells what is
+//! shared.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -9,10 +9,10 @@ use super::Check;
 use crate::advice;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
+use crate::idleness;
 use crate::mechanism::Mechanism;
 use crate::observed::Observed;
 use crate::results::{FaultRecord, RunInfo};
-use crate::unsent;
 
 /// Definite successes of each kind that a run must show before, during and after each fault. One would pass
 /// for a load; it could hardly find anything.
@@ -66,7 +66,7 @@ pub fn judge(
         well_since_ns: well_since(faults, observed),
         advice: None,
     };
-    let unsent = unsent::of_run(run, &loaded.history);
+    let unsent = idleness::of_run(run, &loaded.history);
     let rate = beside.requirements.minimum_rate;
     let advice = advice::on_load(run, rate, &loaded.history, unsent.as_ref(), observed);
     let beside = Beside { advice: Some(advice), ..beside };

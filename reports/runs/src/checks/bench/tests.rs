@@ -1,3 +1,5 @@
+//! The bench's checks: what each excuses, and what it does not.
+
 use super::*;
 
 fn leader_fault() -> FaultRecord {
