@@ -10,9 +10,9 @@ const POSTGRES: &str = r"R\x00\x00\x00\x08\x00\x00\x00\x00Z\x00\x00\x00\x05I";
 const ZOOKEEPER: &str =
     r"\x00\x00\x00\x14\x00\x00\x00\x00\x00\x00u0\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00";
 
-/// What is begun with, which file names the client, what a member says first, and the functions that can't be
-/// tried, because their request follows the answer to another one. The client of NATS asks for a stream before
-/// anything else, so it is tried with members (`installed/nats.rs`).
+/// What is begun with, which file names the client, what a member says first, and the functions that can't
+/// be tried, because their request follows the answer to another one. The client of NATS asks for a stream
+/// before anything else, so it is tried with members (`installed/nats.rs`).
 const CLIENTS: [(&str, &str, &str, &[&str]); 5] = [
     ("system", "system.toml", "", &[]),
     ("etcd", "etcd.toml", "", &["append", "txn"]),
@@ -69,7 +69,8 @@ for line in sys.stdin:
             host, port = request["member"].rsplit(":", 1)
             with socket.create_connection((host, int(port)), timeout=request["timeout_ms"] / 1000) as member:
                 member.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                for piece in ["x" * before, str(request["value"])] if apart else ["x" * before + str(request["value"])]:
+                pieces = ["x" * before, str(request["value"])]
+                for piece in pieces if apart else ["".join(pieces)]:
                     member.sendall(piece.encode())
                 answer = {"type": "ok"} if member.recv(9) else {"type": "fail", "error": "closed"}
     except ConnectionRefusedError:

@@ -15,8 +15,11 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::ModelName;
-use super::judge::Records;
 use crate::history::{Datum, EventKind, LoadError, Record};
+
+/// The records of a history, behind one type, so that models and searches are compiled here and not by every
+/// caller.
+pub type Records<'r> = &'r mut dyn Iterator<Item = Result<Record, LoadError>>;
 
 /// What an invocation says about keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +116,8 @@ fn shape(f: &str, argument: Argument, value: &Datum) -> Result<Shape, String> {
 /// What is wrong with an operation that is asked with something and has no argument.
 fn asks_for_nothing(f: &str, value: &Datum) -> String {
     format!(
-        "a {f} is asked with nothing, or with [key nil], and this one has {value}; a key stands in the field key"
+        "a {f} is asked with nothing, or with [key nil], and this one has {value}; a key stands in the field \
+         key"
     )
 }
 

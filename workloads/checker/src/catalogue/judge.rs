@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use serde_json::json;
 
-use super::independent::Independent;
+use super::independent::{Independent, Records};
 use super::keyed::Registers;
 use super::{Condition, ModelName, Unconfirmed, confirm_orders};
 use crate::budget::Budget;
@@ -53,10 +53,6 @@ pub enum Refusal {
     #[error(transparent)]
     History(#[from] LoadError),
 }
-
-/// The records of a history, behind one type, so that models and searches are compiled here and not by every
-/// caller.
-pub type Records<'r> = &'r mut dyn Iterator<Item = Result<Record, LoadError>>;
 
 /// Judges the records of a history.
 ///

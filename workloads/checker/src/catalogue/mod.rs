@@ -11,5 +11,6 @@ mod keyed;
 mod name;
 
 pub use confirm::{Unconfirmed, confirm_orders};
-pub use judge::{Question, Records, Refusal, confirm, judge};
+pub use independent::Records;
+pub use judge::{Question, Refusal, confirm, judge};
 pub use name::{Condition, ModelName};

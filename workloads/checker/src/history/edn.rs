@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
         match self.text.get(self.at + 1) {
             Some(b'{') => {
                 self.at += 1;
-                // A set in a value is the same in any order; that which is the whole value is left as it stands.
+                // A set in a value is the same in any order; one that is the whole value is left as it is.
                 let mut set = self.list(b'}')?;
                 if let (Datum::List(elements), 2..) = (&mut set, self.depth) {
                     elements.sort_unstable();

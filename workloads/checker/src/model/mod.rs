@@ -119,8 +119,8 @@ pub trait Model {
         format!("{op:?}")
     }
 
-    /// The same of an operation of which only this is `left` among a few others, see [`Model::without`]: what was
-    /// answered, where what is left of it would look like another answer.
+    /// The same of an operation of which only this is `left` among a few others, see [`Model::without`]: what
+    /// was answered, where what is left of it would look like another answer.
     fn describe_left(&self, _op: &Self::Op, left: &Self::Op) -> String {
         self.describe(left)
     }
@@ -133,8 +133,8 @@ pub trait Model {
         !self.changes(op)
     }
 
-    /// Whether its answer says something about what the object held: whether there is a state in which it can't
-    /// be. Of a history of which no answer does nothing was observed.
+    /// Whether its answer says something about what the object held: whether there is a state in which it
+    /// can't be. Of a history of which no answer does nothing was observed.
     fn tells(&self, _op: &Self::Op) -> bool {
         true
     }

@@ -1,7 +1,7 @@
 //! Appends that nobody read, under snapshot isolation: whether they have an order, and which.
 //!
-//! Two transactions that append to one list must not overlap, and which of them comes first the reads tell, as
-//! far as the list was read. Of two appends that nobody read either may come first. The edges say what is
+//! Two transactions that append to one list must not overlap, and which of them comes first the reads tell,
+//! as far as the list was read. Of two appends that nobody read either may come first. The edges say what is
 //! certain, so any order that keeps them is tried, and where two such transactions overlap in it, one of the
 //! two ways round is taken for certain as well: first the one, and where that leads to a cycle, the other.
 //! That goes on until nothing overlaps or both ways are closed. So it decides, within the budget: the choices

@@ -233,18 +233,8 @@ async fn hear(mut stream: TcpStream, conduct: Conduct, behind: Behind, heard: Ar
         let is_ending = conduct == Conduct::Resets && (!has_words || counting.counted > 0);
         tokio::select! {
             read = stream.read_buf(&mut counting.said) => {
-                let length = match read {
-                    Ok(length @ 1..) => length,
-                    // All was said, and its client listens.
-                    Ok(0) if is_ending && ending.began.is_some() => {
-                        let _ = stream.set_zero_linger();
-                        return;
-                    }
-                    Ok(_) if conduct == Conduct::IsSilent => {
-                        tokio::time::sleep(PATIENCE + GRACE).await;
-                        return;
-                    }
-                    Ok(_) | Err(_) => return,
+                let Ok(length @ 1..) = read else {
+                    return said_all(&stream, conduct, is_ending && ending.began.is_some()).await;
                 };
                 counting.note(length, &mut heard.lock().unwrap_or_else(PoisonError::into_inner));
                 if !has_words || counting.counted > 0 {
@@ -278,6 +268,15 @@ async fn hear(mut stream: TcpStream, conduct: Conduct, behind: Behind, heard: Ar
                 return;
             }
         }
+    }
+}
+
+/// A client said all that it wants to say, and may listen still.
+async fn said_all(stream: &TcpStream, conduct: Conduct, is_ending: bool) {
+    if is_ending {
+        let _ = stream.set_zero_linger();
+    } else if conduct == Conduct::IsSilent {
+        tokio::time::sleep(PATIENCE + GRACE).await;
     }
 }
 
