@@ -89,7 +89,8 @@ impl<R: Recipe> Application<R> {
     /// The moment, and what is certain in it.
     #[must_use]
     pub fn now(&self, at: Moment) -> Now {
-        Now { at, certain_until: self.proven.map(|sent| sent + self.timeout * 9 / 10) }
+        let certain_until = self.proven.map(|sent| sent + self.timeout * 9 / 10);
+        Now { at, certain_until, timeout: Some(self.timeout) }
     }
 
     fn step(&mut self, at: Moment, input: Input<R::Call>, told: &mut Vec<R::Told>) {

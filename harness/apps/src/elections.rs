@@ -22,7 +22,7 @@ impl<R: Rules + std::hash::Hash> Subject for Election<R> {
         match told {
             Status::Elected(place) => Tidings::Began(place.token),
             Status::TermOver(_) | Status::Over(_) => Tidings::Ended,
-            Status::Standing(_) => Tidings::Other,
+            Status::Standing(_) | Status::Waiting(_) => Tidings::Other,
         }
     }
 

@@ -182,7 +182,8 @@ impl<R: Recipe> Driving<R> {
         let shared = self.keeper.shared();
         // What is certain of a session that the recipe has not heard of says nothing of what it holds.
         let certain_until = self.session.and_then(|session| shared.certain_until_of(session));
-        let now = Now { at: shared.now(), certain_until };
+        let timeout = Some(shared.timeout());
+        let now = Now { at: shared.now(), certain_until, timeout };
         let mut effects = Effects::default();
         self.recipe.step(now, input, &mut effects);
         for (ask, request) in effects.asks {
@@ -197,6 +198,7 @@ impl<R: Recipe> Driving<R> {
 
     fn send(&self, ask: Ask, request: Request) -> Option<Failure> {
         let shared = self.keeper.shared();
+        let request = request.with_acl(self.keeper.acl());
         let (Some(line), Ok(request)) = (&self.line, shared.chroot.request(request)) else {
             return Some(Failure::NotSent);
         };

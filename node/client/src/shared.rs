@@ -125,6 +125,11 @@ impl Shared {
         self.core().machine.certain_until()
     }
 
+    /// As a server granted it; the one asked for before any did.
+    pub(crate) fn timeout(&self) -> Moment {
+        self.core().machine.timeout()
+    }
+
     /// None where another session has followed this one.
     pub(crate) fn certain_until_of(&self, session: SessionId) -> Option<Moment> {
         let core = self.core();

@@ -11,7 +11,9 @@
 //! again, then with a new znode at the end of the line. (Curator's LeaderLatch does the same when it is
 //! connected again. A lead that came back with its old token could not be told from its past.)
 
+use bytestring::ByteString;
 use node_session::Moment;
+use node_wire::ids::SessionId;
 
 use crate::line::{Left, Line, News, Place, Ticket};
 use crate::recipe::{Effects, Input, Now, Recipe};
@@ -22,7 +24,9 @@ use crate::rules::{Rules, Sound};
 pub struct Options {
     /// Whether it stands again when its place came to nothing by the end of its session or of its certainty.
     pub again: bool,
-    /// How long before the certainty ends a term is over, so that its work can be ended in time.
+    /// How long before the certainty ends a term is over, so that its work can be ended in time: at most half
+    /// of the session's time-out as the ensemble grants it. With a longer one the candidacy is over at once
+    /// ([`Left::NoticeTooLong`]).
     pub notice: Moment,
 }
 
@@ -52,11 +56,26 @@ pub enum TermEnd {
     Resigned,
 }
 
+impl std::fmt::Display for TermEnd {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Uncertain => {
+                "the ensemble was not reached, or this process did not run, for nearly the session's time-out"
+            }
+            Self::SessionLost => "the session was lost",
+            Self::Deleted => "somebody deleted its znode or the resource",
+            Self::Resigned => "it was given up",
+        })
+    }
+}
+
 /// What a candidate is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It has a place in the line.
     Standing(Place),
+    /// It waits for the end of this one, whose path is given.
+    Waiting(ByteString),
     /// It leads.
     Elected(Place),
     /// Its term is over.
@@ -140,6 +159,7 @@ impl<R: Rules> Election<R> {
         for news in news {
             match news {
                 News::Standing(place) => effects.tell(Status::Standing(place)),
+                News::Behind(ahead) => effects.tell(Status::Waiting(ahead)),
                 News::First(_) => self.lead = Lead::Awaited,
                 News::Over(why) => self.line_over(now, why, effects),
             }
@@ -151,6 +171,7 @@ impl<R: Rules> Election<R> {
         let end = match why {
             Left::Resigned => TermEnd::Resigned,
             Left::SessionLost => TermEnd::SessionLost,
+            Left::NoticeTooLong => TermEnd::Uncertain,
             Left::Deleted | Left::NoResource | Left::Refused(_) => TermEnd::Deleted,
         };
         if self.lead == Lead::Yes && why == Left::SessionLost && !self.rules.ends_with_the_session() {
@@ -173,6 +194,17 @@ impl<R: Rules> Election<R> {
         self.line = self.line.another();
         let news = self.line.proceed(effects);
         self.take(now, news, effects);
+    }
+
+    /// A session is served, perhaps with another time-out than the one before.
+    fn connected(&mut self, now: Now, session: SessionId, effects: &mut Effects<Status>) -> Vec<News> {
+        let mut news = Vec::new();
+        if !now.grants(self.options.notice) {
+            self.end_term(TermEnd::Uncertain, effects);
+            news = self.line.leave_for(Left::NoticeTooLong, effects);
+        }
+        news.append(&mut self.line.connected(session, effects));
+        news
     }
 
     fn end_term(&mut self, end: TermEnd, effects: &mut Effects<Status>) {
@@ -218,7 +250,7 @@ impl<R: Rules> Recipe for Election<R> {
             }
             Input::Answered { ask, answer } => self.line.answered(now, ask, answer, effects),
             Input::Event(event) => self.line.event(&event, effects),
-            Input::Connected { session } => self.line.connected(session, effects),
+            Input::Connected { session } => self.connected(now, session, effects),
             Input::Suspended => {
                 self.line.suspended();
                 Vec::new()

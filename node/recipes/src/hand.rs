@@ -15,6 +15,9 @@ use crate::recipe::{Ask, Effects, Input, Now, Recipe};
 /// How long a session is certain after each answer.
 pub(crate) const CERTAIN: Moment = Moment::from_secs(9);
 
+/// The time-out of a session.
+pub(crate) const TIMEOUT: Moment = Moment::from_secs(10);
+
 #[derive(Clone, Default)]
 pub(crate) struct Table {
     pub(crate) znodes: BTreeMap<String, (Bytes, Stat)>,
@@ -339,7 +342,7 @@ impl<R: Recipe> World<R> {
     fn give(&mut self, who: usize, input: Input<R::Call>) {
         let client = &mut self.clients[who];
         let mut effects = Effects::default();
-        let now = Now { at: self.at, certain_until: client.certain_until };
+        let now = Now { at: self.at, certain_until: client.certain_until, timeout: Some(TIMEOUT) };
         client.recipe.step(now, input, &mut effects);
         client.told.extend(effects.told);
         if client.connected {

@@ -4,6 +4,10 @@
 //! drives them for applications, and the simulator drives the same code through losses and expiries by the
 //! thousand.
 //!
+//! Znodes are open to anyone as recipes ask for them, and anyone who may delete a lead may end it. A driver
+//! closes them on their way ([`Request::with_acl`](node_session::Request::with_acl)): the client does so
+//! where its `Keeper` has an access list.
+//!
 //! - [`barrier`]: a znode; all wait until it is gone.
 //! - [`cache`]: a copy of a tree, kept up to date by one watch.
 //! - [`delete`]: removal of a resource with all its contenders.

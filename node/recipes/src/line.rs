@@ -92,6 +92,9 @@ pub enum Left {
     NoResource,
     /// The ensemble refused its znode for another reason.
     Refused(ErrorCode),
+    /// The notice that was wanted does not fit the session's time-out as the ensemble granted it: see
+    /// [`Now::grants`].
+    NoticeTooLong,
 }
 
 impl std::fmt::Display for Left {
@@ -102,6 +105,10 @@ impl std::fmt::Display for Left {
             Self::Deleted => f.write_str("its znode was deleted"),
             Self::NoResource => f.write_str("there is no such resource"),
             Self::Refused(code) => write!(f, "the ensemble refused it: {code:?}"),
+            Self::NoticeTooLong => f.write_str(
+                "the notice before its end is longer than half of the session's time-out as the ensemble \
+                 granted it: shorten the notice, or lengthen the time-out",
+            ),
         }
     }
 }
@@ -113,6 +120,8 @@ impl std::error::Error for Left {}
 pub enum News {
     /// It has a znode.
     Standing(Place),
+    /// It waits for the end of this one, whose path is given.
+    Behind(ByteString),
     /// Nobody is ahead of it.
     First(Place),
     /// It is over.
@@ -249,7 +258,8 @@ impl<R: Rules> Line<R> {
         self.leave_for(Left::Resigned, effects)
     }
 
-    fn leave_for<T>(&mut self, why: Left, effects: &mut Effects<T>) -> Vec<News> {
+    /// Gives the place up, for this reason.
+    pub(crate) fn leave_for<T>(&mut self, why: Left, effects: &mut Effects<T>) -> Vec<News> {
         if self.leaving.is_some() || self.stage == Stage::Gone {
             return Vec::new();
         }
@@ -479,15 +489,15 @@ impl<R: Rules> Line<R> {
                 self.stage = Stage::First;
                 vec![News::First(place)]
             }
-            Some(_) if self.watches_line() => {
-                self.stage = Stage::Waiting { watched: self.ticket.resource.clone() };
-                Vec::new()
-            }
             Some(ahead) => {
                 let path = child(&self.ticket.resource, &ahead.name);
-                let request = Request::GetChildren { path: path.clone(), watch: true };
-                self.asks.send(request, Purpose::Watch(path), effects);
-                Vec::new()
+                if self.watches_line() {
+                    self.stage = Stage::Waiting { watched: self.ticket.resource.clone() };
+                } else {
+                    let request = Request::GetChildren { path: path.clone(), watch: true };
+                    self.asks.send(request, Purpose::Watch(path.clone()), effects);
+                }
+                vec![News::Behind(path)]
             }
         }
     }

@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
     use crate::election::{Call, TermEnd};
-    use crate::hand::{Dice, World};
+    use crate::hand::{Dice, TIMEOUT, World};
     use crate::line::Left;
 
     const PATH: &str = "/lock";
@@ -132,6 +132,48 @@ mod tests {
             world.settle();
             assert_eq!(holders(&world), [1 - leaves, 2]);
         }
+    }
+
+    #[test]
+    fn who_waits_is_told_behind_whom() {
+        let mut world = places(4, 2);
+        world.settle();
+        let paths: Vec<ByteString> =
+            (0..3).map(|who| world.clients[who].recipe.place().expect("it stands").path.clone()).collect();
+        let ahead = |told: Vec<Status>| match told.last() {
+            Some(Status::Waiting(ahead)) => Some(ahead.clone()),
+            _ => None,
+        };
+        assert_eq!(ahead(world.told(1)), None, "it holds");
+        assert_eq!(ahead(world.told(2)), Some(paths[1].clone()));
+        assert_eq!(ahead(world.told(3)), Some(paths[2].clone()));
+        world.call(2, Call::Resign);
+        world.settle();
+        assert_eq!(ahead(world.told(3)), Some(paths[1].clone()), "and when that changes");
+        // A reader waits for the last writer.
+        let mut world = modes(&[Mode::Exclusive, Mode::Shared, Mode::Shared]);
+        world.settle();
+        let writer = world.clients[0].recipe.place().expect("it stands").path.clone();
+        assert_eq!(ahead(world.told(2)), Some(writer));
+    }
+
+    #[test]
+    fn a_notice_that_does_not_fit_the_time_out_is_refused_before_it_stands_in_anybody_s_way() {
+        let contender = |notice| {
+            let options = Options { again: true, notice };
+            lock(PATH.into(), Layout::Own, Guid(7), Bytes::new()).with_options(options)
+        };
+        let half = TIMEOUT / 2;
+        let mut world = World::new(&[PATH], [contender(half)]);
+        world.settle();
+        assert!(world.told(0).iter().any(is_held));
+        let longer = [half + Moment::from_millis(1), TIMEOUT * 9 / 10, TIMEOUT, Moment::MAX];
+        let mut world = World::new(&[PATH], longer.map(contender));
+        world.settle();
+        for (who, notice) in longer.iter().enumerate() {
+            assert_eq!(world.told(who), [Status::Over(Left::NoticeTooLong)], "{notice:?}");
+        }
+        assert!(world.table.children(PATH).is_empty());
     }
 
     #[test]

@@ -70,6 +70,27 @@ impl Layout {
     }
 }
 
+impl Layout {
+    /// True if programs with this layout and this wish, over whatever library, stand in one line with this
+    /// contender. Others may not see it, or think that it came behind them: then two hold at a time.
+    #[must_use]
+    pub fn stands_with(self, wish: Wish, contender: &Contender) -> bool {
+        let head = contender.head();
+        let marks: &[&str] = match (self, wish) {
+            (Self::Own, _) => &["-n_", "-r_"],
+            (Self::Curator, Wish::Lead) => &["latch-"],
+            // Curator's read/write lock calls a writer `__WRIT__`, and does not know `lock-`.
+            (Self::Curator, Wish::Write | Wish::Read) => &["lock-", "__READ__"],
+            (Self::Kazoo, _) => &["__lock__", "__rlock__"],
+        };
+        let is_guid = |guid: &str| guid.len() == 32 && guid.bytes().all(|byte| byte.is_ascii_hexdigit());
+        marks.iter().filter_map(|mark| head.strip_suffix(mark)).any(|before| match self {
+            Self::Own | Self::Kazoo => is_guid(before),
+            Self::Curator => before.is_empty() || before.starts_with("_c_"),
+        })
+    }
+}
+
 /// A contender, as its znode's name tells of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contender {
@@ -94,10 +115,15 @@ impl Contender {
         Some(Self { name: name.clone(), sequence: digits.parse().ok()?, reads })
     }
 
+    /// The name without its number.
+    fn head(&self) -> &str {
+        self.name.len().checked_sub(DIGITS).and_then(|at| self.name.get(..at)).unwrap_or_default()
+    }
+
     /// True if the znode is named with this guid.
     #[must_use]
     pub fn is_of(&self, layout: Layout, wish: Wish, guid: Guid) -> bool {
-        self.name.len() >= DIGITS && self.name[..self.name.len() - DIGITS] == layout.prefix(wish, guid)
+        self.head() == layout.prefix(wish, guid)
     }
 }
 
@@ -138,6 +164,31 @@ mod tests {
         );
         assert!(order[2].is_of(Layout::Curator, Wish::Lead, guid));
         assert!(!order[2].is_of(Layout::Curator, Wish::Lead, guid.next()));
+    }
+
+    #[test]
+    fn a_name_of_another_layout_is_told_from_those_that_stand_in_one_line() {
+        let guid = Guid(0xab);
+        let all = [Layout::Own, Layout::Curator, Layout::Kazoo];
+        for (ours, theirs) in all.iter().flat_map(|ours| all.iter().map(move |theirs| (*ours, *theirs))) {
+            for wish in [Wish::Lead, Wish::Write, Wish::Read] {
+                let name = format!("{}0000000007", theirs.prefix(wish, guid)).into();
+                let contender = Contender::of(&name).expect("a contender");
+                assert_eq!(ours.stands_with(wish, &contender), ours == theirs, "{ours:?} beside {name}");
+            }
+        }
+        for (name, layout, wish) in [
+            ("n_0000000001", Layout::Own, Wish::Lead),
+            ("0000000001", Layout::Own, Wish::Lead),
+            ("job-n_0000000001", Layout::Own, Wish::Lead),
+            ("_c_0a-__WRIT__0000000001", Layout::Curator, Wish::Write),
+            ("_c_0a-lock-0000000001", Layout::Curator, Wish::Lead),
+        ] {
+            let contender = Contender::of(&name.into()).expect("a contender");
+            assert!(!layout.stands_with(wish, &contender), "{name}");
+        }
+        let unprotected = Contender::of(&"latch-0000000001".into()).expect("a contender");
+        assert!(Layout::Curator.stands_with(Wish::Lead, &unprotected));
     }
 
     #[test]

@@ -371,7 +371,7 @@ impl<A: Allocate, R: Rules> Partition<A, R> {
                 effects.tell(Told::Acquired { piece: piece.name.clone(), token: place.token });
             }
             // It is given up at once.
-            Status::Standing(_) | Status::Elected(_) => {}
+            Status::Standing(_) | Status::Waiting(_) | Status::Elected(_) => {}
             Status::TermOver(why) => {
                 if piece.held.take().is_some() {
                     effects.tell(Told::Lost { piece: piece.name.clone(), why });
@@ -379,7 +379,7 @@ impl<A: Allocate, R: Rules> Partition<A, R> {
             }
             Status::Over(why) => {
                 piece.lock = None;
-                if matches!(why, Left::NoResource | Left::Refused(_)) {
+                if matches!(why, Left::NoResource | Left::Refused(_) | Left::NoticeTooLong) {
                     self.withdraw(why);
                 }
             }

@@ -29,6 +29,8 @@ pub struct Now {
     pub at: Moment,
     /// Nobody can have ended the session before this moment.
     pub certain_until: Option<Moment>,
+    /// The session's time-out as the ensemble granted it, where the driver says so.
+    pub timeout: Option<Moment>,
 }
 
 impl Now {
@@ -36,6 +38,14 @@ impl Now {
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.certain_until.is_some_and(|until| self.at < until)
+    }
+
+    /// False where a holder that wants to be told of its end so long before it could not hold: its term would
+    /// be over before it begins, or between two heartbeats, and all behind it would wait. Half of the
+    /// time-out is granted. (Certainty is nine tenths of it, and heartbeats come every quarter.)
+    #[must_use]
+    pub fn grants(&self, notice: Moment) -> bool {
+        self.timeout.is_none_or(|timeout| notice <= timeout / 2)
     }
 }
 

@@ -64,7 +64,8 @@ pub const BREADCRUMB: &str = "ActiveBreadCrumb";
 /// How a process behaves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// How long before the certainty ends the process must stand down, so that it can do so in time.
+    /// How long before the certainty ends the process must stand down, so that it can do so in time: at most
+    /// half of the session's time-out as the ensemble grants it, as [`Left::NoticeTooLong`] says.
     pub notice: Moment,
     /// How long the application may take to fence.
     pub fence_within: Moment,
@@ -119,6 +120,20 @@ pub enum Reason {
     Failed,
     /// The application quits.
     Quit,
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Uncertain => {
+                "the ensemble was not reached, or this process did not run, for nearly the session's time-out"
+            }
+            Self::SessionLost => "the session was lost",
+            Self::Deleted => "somebody deleted the lock",
+            Self::Failed => "it did not become active",
+            Self::Quit => "it leaves",
+        })
+    }
 }
 
 /// What the application is told.
@@ -356,13 +371,15 @@ impl<R: Rules> ActiveStandby<R> {
                     self.give_up(now);
                 }
             }
-            (Call::Quit { need_fence }, _) if self.leaving.is_none() => self.quit(need_fence, effects),
+            (Call::Quit { need_fence }, _) if self.leaving.is_none() => {
+                self.quit(Left::Resigned, need_fence, effects);
+            }
             _ => {}
         }
     }
 
-    fn quit(&mut self, need_fence: bool, effects: &mut Effects<Told>) {
-        self.leaving = Some(Left::Resigned);
+    fn quit(&mut self, why: Left, need_fence: bool, effects: &mut Effects<Told>) {
+        self.leaving = Some(why);
         match &self.role {
             Role::Holder { .. } => {
                 self.stand_down(Reason::Quit, effects);
@@ -371,7 +388,7 @@ impl<R: Rules> ActiveStandby<R> {
             Role::Out { doubt: true } => {
                 self.role = Role::Releasing { crumb: false, step: Release::Unsure };
             }
-            Role::Out { .. } | Role::Standby => self.over(Left::Resigned, effects),
+            Role::Out { .. } | Role::Standby => self.over(why, effects),
             Role::Joining | Role::Releasing { .. } | Role::Gone => {}
         }
     }
@@ -718,6 +735,9 @@ impl<R: Rules> Recipe for ActiveStandby<R> {
             Input::Event(event) => self.event(&event, effects),
             Input::Connected { session } => {
                 self.served.connected(session);
+                if !now.grants(self.options.notice) && self.leaving.is_none() {
+                    self.quit(Left::NoticeTooLong, true, effects);
+                }
                 if let Role::Releasing { step: step @ Release::Sure, .. } = &mut self.role {
                     *step = Release::Unsure;
                 }

@@ -433,6 +433,34 @@ fn multi_outcome(results: Vec<MultiResult>) -> Result<Response, Failure> {
     }
 }
 
+impl Request {
+    /// The same request, in which each znode that would be open to anyone is made with this list.
+    #[must_use]
+    pub fn with_acl(mut self, list: &[Acl]) -> Self {
+        let close = |acl: &mut Vec<Acl>| {
+            if *acl == [Acl::world_anyone()] {
+                *acl = list.to_vec();
+            }
+        };
+        match &mut self {
+            Self::Create { acl, .. } => close(acl),
+            Self::Multi(ops) => {
+                for op in ops {
+                    match op {
+                        MultiOp::Create(body) | MultiOp::Create2(body) | MultiOp::CreateContainer(body) => {
+                            close(&mut body.acl);
+                        }
+                        MultiOp::CreateTtl(body) => close(&mut body.acl),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
 /// The operation of a multi that passes only while a znode is there at this version.
 #[must_use]
 pub fn check(path: impl Into<ByteString>, version: i32) -> MultiOp {
@@ -469,6 +497,25 @@ pub fn set_data(path: impl Into<ByteString>, data: impl Into<Bytes>, version: i3
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_closes_what_would_be_open_and_nothing_else() {
+        let of = |scheme: &'static str| vec![Acl { perms: 1, scheme: scheme.into(), id: "".into() }];
+        let modes = [CreateMode::Persistent, CreateMode::Container, CreateMode::Ttl(5)];
+        for mode in modes {
+            for (acl, expected) in [(vec![Acl::world_anyone()], of("auth")), (of("ip"), of("ip"))] {
+                let make = |acl| Request::Create { path: "/a".into(), data: Bytes::new(), acl, mode };
+                assert_eq!(make(acl).with_acl(&of("auth")), make(expected));
+            }
+            let many = Request::Multi(vec![check("/a", 1), create("/a", "", mode)]).with_acl(&of("auth"));
+            let Request::Multi(ops) = &many else { unreachable!("it is one") };
+            match &ops[1] {
+                MultiOp::CreateTtl(body) => assert_eq!(body.acl, of("auth")),
+                MultiOp::Create2(body) | MultiOp::CreateContainer(body) => assert_eq!(body.acl, of("auth")),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
 
     #[test]
     fn a_multi_is_answered_with_one_result_for_each_operation() {

@@ -209,6 +209,12 @@ impl Session {
         self.proven.map(|sent| sent + self.timeout * 9 / 10)
     }
 
+    /// The session's time-out as a server granted it; the one asked for before any did.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// When time itself is news.
     #[must_use]
     pub fn wakes_at(&self) -> Option<Moment> {

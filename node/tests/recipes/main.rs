@@ -13,7 +13,7 @@ use members::{Ensemble, PATIENCE};
 use node_client::recipes::{
     Candidacy, Candidate, Election, Left, Lock, LockError, RecipeError, Term, TermEnd,
 };
-use node_client::{Keeper, KeeperError, KeeperOptions, State};
+use node_client::{Acl, CreateMode, ErrorCode, Keeper, KeeperError, KeeperOptions, State};
 use proxy::Proxy;
 use tokio::time::timeout;
 
@@ -96,6 +96,52 @@ fn zookeeper_absent_at_start_is_said() {
         let error = Keeper::connect(closed.to_string().as_str(), options).await.expect_err("nobody is there");
         assert!(matches!(error, KeeperError::NotConnected { .. }), "{error}");
         assert!(error.to_string().contains("connection refused"), "{error}");
+    });
+}
+
+#[test]
+fn a_notice_that_does_not_fit_the_time_out_that_was_granted_is_refused() {
+    let ensemble = Ensemble::start(1);
+    run(async {
+        // The ensemble grants 40 s at most.
+        let long = KeeperOptions { timeout: Duration::from_secs(120), patience: Some(PATIENCE), ..options() };
+        let keeper = Keeper::connect(all(&ensemble), long).await.expect("a session");
+        assert_eq!(keeper.timeout(), Duration::from_secs(40));
+        let election = Election::create(&keeper, "/election").await.expect("made");
+        let candidate = |notice| Candidate { notice, ..Candidate::named("ann") };
+        for notice in [Duration::from_secs(21), Duration::from_secs(50), Duration::MAX] {
+            let over = timeout(PATIENCE, election.volunteer(candidate(notice)).elected()).await;
+            assert_eq!(over.expect("in time").expect_err("refused"), Left::NoticeTooLong);
+            let lock = Lock::create(&keeper, "/lock").await.expect("made").with_notice(notice);
+            let over = timeout(PATIENCE, lock.acquire()).await.expect("in time").expect_err("refused");
+            assert_eq!(over, LockError::Over(Left::NoticeTooLong));
+        }
+        let mut fits = election.volunteer(candidate(Duration::from_secs(20)));
+        assert!(elected(&mut fits).await.is_certain());
+    });
+}
+
+#[test]
+fn what_recipes_make_has_the_access_list_of_the_handle_that_drives_them() {
+    let ensemble = Ensemble::start(1);
+    run(async {
+        let open = connect(all(&ensemble)).await;
+        open.auth("digest", "ann:secret").await.expect("taken");
+        let mine = vec![Acl { perms: 31, scheme: "auth".into(), id: "".into() }];
+        let closed = open.with_acl(mine);
+        let election = Election::create(&closed, "/a/b").await.expect("made");
+        let mut candidacy = election.volunteer(Candidate::named("ann"));
+        let term = elected(&mut candidacy).await;
+        for path in ["/a", "/a/b", term.path()] {
+            let list = open.get_acl(path.to_owned()).await.expect("readable").value.acl;
+            assert!(list.iter().all(|entry| entry.scheme == "digest"), "{path}: {list:?}");
+        }
+        let stranger = connect(all(&ensemble)).await;
+        let refused = stranger.delete(term.path().to_owned(), -1).await.expect_err("it is not theirs");
+        assert_eq!(refused.refusal(), Some(ErrorCode::NoAuth));
+        open.create("/open", "", CreateMode::Persistent).await.expect("made");
+        let list = open.get_acl("/open").await.expect("readable").value.acl;
+        assert_eq!(list, [Acl::world_anyone()], "the first handle is as it was");
     });
 }
 

@@ -519,7 +519,8 @@ impl Application {
 
     /// Gives the recipe a fact, and sends what it asks for.
     fn give(&mut self, now: Moment, input: Input<Call>) {
-        let at = Now { at: now, certain_until: self.session.certain_until() };
+        let timeout = Some(self.session.timeout());
+        let at = Now { at: now, certain_until: self.session.certain_until(), timeout };
         let Some(candidacy) = &mut self.candidacy else { return };
         let number = candidacy.number;
         let mut effects = Effects::default();

@@ -101,7 +101,7 @@ impl Oracle {
         let figure = u64::try_from(number).unwrap_or(u64::MAX);
         let token = match status {
             Status::Standing(place) | Status::Elected(place) => place.token.0,
-            Status::TermOver(_) | Status::Over(_) => 0,
+            Status::Waiting(_) | Status::TermOver(_) | Status::Over(_) => 0,
         };
         clock.world_line("application", [figure, token], || format!("application {number}: {status:?}"));
         match status {
@@ -113,7 +113,7 @@ impl Oracle {
                 }
             }
             Status::TermOver(_) => clock.counters.terms_over += 1,
-            Status::Over(_) => {}
+            Status::Waiting(_) | Status::Over(_) => {}
         }
         self.check_applications(clock, population);
     }

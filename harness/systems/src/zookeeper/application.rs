@@ -88,7 +88,7 @@ impl Recipe {
     async fn next(&mut self) -> News {
         match self {
             Self::Line(running) => match running.next().await {
-                Some(Status::Standing(_)) => News::Other,
+                Some(Status::Standing(_) | Status::Waiting(_)) => News::Other,
                 Some(Status::Elected(place)) => News::Holds(place.token),
                 Some(Status::TermOver(_)) => News::HoldsNoMore,
                 Some(Status::Over(_)) | None => News::Over,

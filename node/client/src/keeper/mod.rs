@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use bytestring::ByteString;
 use node_session::{Answer, Credentials, Moment, Options, Request, Session, State};
-use node_wire::client::AuthPacket;
+use node_wire::client::{Acl, AuthPacket};
 use node_wire::ids::SessionId;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout_at;
@@ -70,6 +70,8 @@ impl Default for KeeperOptions {
 #[derive(Clone)]
 pub struct Keeper {
     handle: Arc<Handle>,
+    /// What znodes are made with.
+    acl: Arc<[Acl]>,
 }
 
 struct Handle {
@@ -137,7 +139,28 @@ impl Keeper {
         let task = Task::new(Arc::clone(&shared), how, options.max_outstanding, servers, receiver);
         tokio::spawn(task.run());
         let patience = options.patience.unwrap_or(options.timeout);
-        Ok(Self { handle: Arc::new(Handle { shared, patience }) })
+        let acl = Arc::from([Acl::world_anyone()]);
+        Ok(Self { handle: Arc::new(Handle { shared, patience }), acl })
+    }
+
+    /// Another handle on the session, which makes znodes with this access list: by [`Keeper::create`] and
+    /// [`Keeper::create_all`], and by the recipes that are driven over it. Without it they are open to
+    /// anyone, and anyone who reaches the ensemble may end a lead or take a lock away. (Curator has
+    /// its `ACLProvider` for this.)
+    ///
+    /// All who stand in one line need to create, delete and read below its resource, so make the resource
+    /// over such a handle too: ZooKeeper asks the *parent's* list who may delete a znode.
+    ///
+    /// Requests that are written by hand have their own lists; [`Request::with_acl`] changes them.
+    #[must_use]
+    pub fn with_acl(&self, acl: impl Into<Vec<Acl>>) -> Self {
+        Self { handle: Arc::clone(&self.handle), acl: acl.into().into() }
+    }
+
+    /// The access list that znodes are made with over this handle.
+    #[must_use]
+    pub fn acl(&self) -> &[Acl] {
+        &self.acl
     }
 
     /// The states of the session. Whoever looks rarely sees only the newest: that a session was lost is also
@@ -181,6 +204,12 @@ impl Keeper {
     #[must_use]
     pub fn certain_until_of(&self, session: SessionId) -> Option<Instant> {
         self.shared().certain_until_of(session).map(|moment| self.instant(moment))
+    }
+
+    /// The session's time-out as a server granted it; the one asked for before any did.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.shared().timeout()
     }
 
     /// A moment of [`State::Suspended`] as an instant.

@@ -68,7 +68,8 @@ macro_rules! value {
 }
 
 impl Keeper {
-    /// Creates a znode that anyone may use.
+    /// Creates a znode with the handle's access list: one that anyone may use, unless [`Keeper::with_acl`]
+    /// says otherwise.
     ///
     /// # Errors
     /// See [`OpError`].
@@ -78,7 +79,7 @@ impl Keeper {
         data: impl Into<Bytes>,
         mode: CreateMode,
     ) -> Result<Reply<Created>, OpError> {
-        self.create_with_acl(path, data, vec![Acl::world_anyone()], mode).await
+        self.create_with_acl(path, data, self.acl().to_vec(), mode).await
     }
 
     /// Creates a znode that this list is for.
@@ -96,7 +97,8 @@ impl Keeper {
         value!(self.call(request).await?, Response::Created { path, stat } => Created { path, stat })
     }
 
-    /// Creates a persistent znode that anyone may use, and all above it, as far as they are not there.
+    /// Creates a persistent znode, and all above it, as far as they are not there; each as
+    /// [`Keeper::create`] does.
     ///
     /// # Errors
     /// See [`OpError`]. Some of those above may have been created.

@@ -11,7 +11,7 @@ use node_recipes::names::{Layout, Wish, child, in_order};
 use node_recipes::observe::Observer;
 use node_wire::client::ErrorCode;
 
-use super::holding::{Contender, Term};
+use super::holding::{Behind, Contender, Term};
 use super::{RecipeError, guid};
 use crate::keeper::Keeper;
 use crate::{OpError, Running};
@@ -58,7 +58,8 @@ pub struct Candidate {
     /// Whether it stands again, at the end of the line, when its session was lost or its term became
     /// uncertain.
     pub again: bool,
-    /// How long before its certainty ends a term is over, so that its work can be ended in time.
+    /// How long before its certainty ends a term is over, so that its work can be ended in time: at most half
+    /// of [`Keeper::timeout`]. With a longer one [`Candidacy::elected`] gives [`Left::NoticeTooLong`].
     pub notice: Duration,
 }
 
@@ -76,6 +77,8 @@ pub struct Standing {
     pub path: ByteString,
     /// What it says of itself, or proclaimed.
     pub data: Bytes,
+    /// True if it is content to share with others that read.
+    pub reads: bool,
     /// The token of its term, now or when its turn comes.
     pub token: Token,
 }
@@ -118,27 +121,7 @@ impl Election {
     /// # Errors
     /// [`RecipeError::NoResource`] where the resource was deleted.
     pub async fn candidates(&self) -> Result<Vec<Standing>, RecipeError> {
-        let names = match self.keeper.sync_then_children(self.resource.clone()).await {
-            Ok(reply) => reply.value.names,
-            Err(OpError::Refused { code: ErrorCode::NoNode, .. }) => {
-                return Err(RecipeError::NoResource(self.resource.to_string()));
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let mut standing = Vec::new();
-        for contender in in_order(&names) {
-            let path = child(&self.resource, &contender.name);
-            match self.keeper.get_data(path.clone()).await {
-                Ok(reply) => {
-                    let token = Token(reply.value.stat.czxid.0);
-                    standing.push(Standing { path, data: reply.value.data, token });
-                }
-                // It went in between.
-                Err(OpError::Refused { code: ErrorCode::NoNode, .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(standing)
+        standing(&self.keeper, &self.resource).await
     }
 
     /// Who is first in line.
@@ -171,6 +154,32 @@ impl Election {
     }
 }
 
+/// All who stand below a resource, first in line first.
+pub(super) async fn standing(keeper: &Keeper, resource: &ByteString) -> Result<Vec<Standing>, RecipeError> {
+    let names = match keeper.sync_then_children(resource.clone()).await {
+        Ok(reply) => reply.value.names,
+        Err(OpError::Refused { code: ErrorCode::NoNode, .. }) => {
+            return Err(RecipeError::NoResource(resource.to_string()));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut standing = Vec::new();
+    for contender in in_order(&names) {
+        let path = child(resource, &contender.name);
+        match keeper.get_data(path.clone()).await {
+            Ok(reply) => {
+                let token = Token(reply.value.stat.czxid.0);
+                let (data, reads) = (reply.value.data, contender.reads);
+                standing.push(Standing { path, data, reads, token });
+            }
+            // It went in between.
+            Err(OpError::Refused { code: ErrorCode::NoNode, .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(standing)
+}
+
 /// One's own candidacy. When it is dropped the candidate resigns, whether it leads or waits.
 #[derive(Debug)]
 pub struct Candidacy {
@@ -200,6 +209,12 @@ impl Candidacy {
     #[must_use]
     pub fn path(&self) -> Option<ByteString> {
         self.contender.current.borrow().place.as_ref().map(|place| place.path.clone())
+    }
+
+    /// Tells behind whom the candidate waits.
+    #[must_use]
+    pub fn behind(&self) -> Behind {
+        self.contender.behind()
     }
 
     /// Gives up the lead, or the candidacy, and waits until its znode is gone. That takes as long as the

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use node_recipes::election::{Call, Election as Machine, Status, TermEnd};
 use node_recipes::line::{Left, Place, Token};
 use node_session::request::check;
@@ -18,6 +19,8 @@ use crate::{OpError, Reply, Running};
 pub(super) struct Current {
     /// Its znode.
     pub(super) place: Option<Place>,
+    /// Whose end it waits for.
+    ahead: Option<ByteString>,
     /// How many terms began.
     pub(super) begun: u64,
     /// How many ended, and why the last one did.
@@ -36,8 +39,10 @@ impl Current {
     fn take(&mut self, status: Status) {
         match status {
             Status::Standing(place) => self.place = Some(place),
+            Status::Waiting(ahead) => self.ahead = Some(ahead),
             Status::Elected(place) => {
                 self.place = Some(place);
+                self.ahead = None;
                 self.begun += 1;
             }
             Status::TermOver(why) => {
@@ -46,9 +51,30 @@ impl Current {
             }
             Status::Over(left) => {
                 self.place = None;
+                self.ahead = None;
                 self.over = Some(left);
             }
         }
+    }
+}
+
+/// Behind whom a contender waits.
+#[derive(Clone, Debug)]
+pub struct Behind {
+    current: watch::Receiver<Current>,
+    last: Option<ByteString>,
+}
+
+impl Behind {
+    /// Waits until the contender waits for another one than was told last, and gives that one's znode. Of
+    /// those that follow fast only the last is told. Nothing, once the contender is over.
+    pub async fn next(&mut self) -> Option<ByteString> {
+        let last = self.last.clone();
+        let is_news =
+            |current: &Current| current.over.is_some() || current.ahead.is_some() && current.ahead != last;
+        let current = self.current.wait_for(is_news).await.ok()?.clone();
+        self.last.clone_from(&current.ahead);
+        current.ahead
     }
 }
 
@@ -67,6 +93,10 @@ impl Contender {
         let (tell, current) = watch::channel(Current::default());
         tokio::spawn(follow(keeper.drive(machine), called, tell));
         Self { keeper: keeper.clone(), calls, current, notice }
+    }
+
+    pub(super) fn behind(&self) -> Behind {
+        Behind { current: self.current.clone(), last: None }
     }
 
     pub(super) fn call(&self, call: Call) {

@@ -9,8 +9,10 @@ use node_recipes::line::Left;
 use node_recipes::lock::{Mode, lock, read_write, semaphore};
 use node_recipes::names::Layout;
 
+use super::election::standing;
 use super::guid;
-use super::holding::{Contender, Term};
+use super::holding::{Behind, Contender, Term};
+use super::{RecipeError, Standing};
 use crate::OpError;
 use crate::keeper::Keeper;
 
@@ -112,10 +114,19 @@ impl Lock {
         Self { data: data.into(), ..self }
     }
 
-    /// With a term that is over so long before its certainty ends, so that its work can be ended in time.
+    /// With a term that is over so long before its certainty ends, so that its work can be ended in time: at
+    /// most half of [`Keeper::timeout`]. With a longer one it is never held: [`Left::NoticeTooLong`].
     #[must_use]
     pub fn with_notice(self, notice: Duration) -> Self {
         Self { notice, ..self }
+    }
+
+    /// All who hold the lock of this znode or wait for it, first come first.
+    ///
+    /// # Errors
+    /// [`RecipeError::NoResource`] where there is no such znode.
+    pub async fn contenders(keeper: &Keeper, resource: &ByteString) -> Result<Vec<Standing>, RecipeError> {
+        standing(keeper, resource).await
     }
 
     /// Waits until it is held. When the wait is given up its place is given up too.
@@ -123,6 +134,12 @@ impl Lock {
     /// # Errors
     /// [`LockError::Over`]: the session was lost, or the znode deleted. Try again where that makes sense.
     pub async fn acquire(&self) -> Result<Guard, LockError> {
+        self.stand().held().await
+    }
+
+    /// Takes a place in the line.
+    #[must_use = "a place that is dropped is given up"]
+    pub fn stand(&self) -> Contention {
         let (resource, layout, data) = (self.resource.clone(), self.layout, self.data.clone());
         let options = Options { again: false, notice: self.notice };
         let machine = match self.kind {
@@ -131,9 +148,7 @@ impl Lock {
             Kind::Places(places) => semaphore(resource, layout, places, guid(), data),
         };
         let machine = machine.with_options(options);
-        let mut contender = Contender::new(&self.keeper, machine, self.notice);
-        let term = contender.term(0).await.map_err(LockError::Over)?;
-        Ok(Guard { contender, term })
+        Contention { contender: Contender::new(&self.keeper, machine, self.notice) }
     }
 
     /// Waits so long and no longer.
@@ -145,6 +160,29 @@ impl Lock {
             Ok(acquired) => acquired,
             Err(_) => Err(LockError::TimedOut),
         }
+    }
+}
+
+/// A place in the line for a lock.
+#[derive(Debug)]
+pub struct Contention {
+    contender: Contender,
+}
+
+impl Contention {
+    /// Tells behind whom it waits.
+    #[must_use]
+    pub fn behind(&self) -> Behind {
+        self.contender.behind()
+    }
+
+    /// Waits until the lock is held.
+    ///
+    /// # Errors
+    /// As [`Lock::acquire`].
+    pub async fn held(mut self) -> Result<Guard, LockError> {
+        let term = self.contender.term(0).await.map_err(LockError::Over)?;
+        Ok(Guard { contender: self.contender, term })
     }
 }
 

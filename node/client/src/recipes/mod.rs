@@ -37,12 +37,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use node_recipes::names::Guid;
 
 pub use election::{Candidacy, Candidate, Election, Standing};
-pub use holding::{Fenced, Term};
-pub use lock::{Guard, Lock, LockError};
+pub use holding::{Behind, Fenced, Term};
+pub use lock::{Contention, Guard, Lock, LockError};
 pub use node_recipes as machines;
 pub use node_recipes::election::TermEnd;
 pub use node_recipes::line::{Left, Token};
-pub use node_recipes::names::Layout;
+pub use node_recipes::names::{Layout, Wish};
 
 use crate::OpError;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::hand::{Dice, World, broken};
+use crate::hand::{Dice, TIMEOUT, World, broken};
 
 const PATH: &str = "/resource";
 const PIECES: [&str; 7] = ["a", "b", "c", "d", "e", "f", "g"];
@@ -176,6 +176,16 @@ fn a_piece_is_lost_a_notice_before_its_certainty_ends() {
     assert_eq!(world.told(0), []);
     world.pass(1);
     assert_eq!(world.told(0).len(), 7);
+}
+
+#[test]
+fn a_notice_that_does_not_fit_the_time_out_is_refused_and_no_piece_is_kept_from_others() {
+    let mut world = world(0);
+    world.add(Partition::new(Share { notice: TIMEOUT, ..share(1) }));
+    world.add(Partition::new(share(2)));
+    settle(&mut world);
+    assert!(world.clients[0].recipe.is_over());
+    assert_eq!(counts(&world), [0, 7]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use node_session::Request;
 
 use super::*;
-use crate::hand::{Dice, World, broken};
+use crate::hand::{Dice, TIMEOUT, World, broken};
 
 const BASE: &str = "/yarn";
 
@@ -353,4 +353,16 @@ fn a_process_that_quits_and_breaks_a_rule_leaves_a_lock() {
     assert!(leaves_a_lock(GivesUpOnce, deletes, true));
     assert!(!leaves_a_lock(Sound, |_| true, false));
     assert!(leaves_a_lock(LeavesWhatIsMade, |_| true, false));
+}
+
+#[test]
+fn a_notice_that_does_not_fit_the_time_out_is_refused_before_the_lock_is_taken() {
+    let join = |notice| {
+        let options = Options { notice, ..Options::default() };
+        ActiveStandby::join(BASE, "a", options)
+    };
+    let mut world = World::new(&[BASE], [join(TIMEOUT * 9 / 10), join(TIMEOUT / 2)]);
+    world.settle();
+    assert_eq!(world.told(0), [Told::Over(Left::NoticeTooLong)]);
+    assert!(matches!(obey(&mut world, 1)[..], [Told::BecomeActive(_)]), "nobody is in its way");
 }
