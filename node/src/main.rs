@@ -10,7 +10,7 @@ use node::environment::Environment;
 use node::print::PrintArgs;
 use node::probe::{Probe, ProbeArgs};
 use node::programs::Program;
-use node::programs::guardian::{self, GuardianArgs};
+use node::programs::guardian::{self, GuardianArgs, WardArgs};
 use node_core::Zab;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
@@ -52,10 +52,13 @@ enum Command {
     /// Print the page of the manual: `node man | man -l -`
     Man,
     #[command(flatten)]
-    Program(Program),
+    Program(Box<Program>),
     /// Ends a command in time; for the programs alone
     #[command(hide = true)]
     Guardian(GuardianArgs),
+    /// Becomes a command that dies with its guardian; for the programs alone
+    #[command(hide = true)]
+    Ward(WardArgs),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
     match &cli.command {
         Some(Command::Program(program)) => return program.run(),
         Some(Command::Guardian(args)) => return guardian::run(args),
+        Some(Command::Ward(args)) => return guardian::become_ward(args),
         _ => {}
     }
     match run(&cli) {
@@ -102,7 +106,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
                 .render(&mut std::io::stdout())
                 .context("failed to print the page");
         }
-        Some(Command::Program(_) | Command::Guardian(_)) | None => {}
+        Some(Command::Program(_) | Command::Guardian(_) | Command::Ward(_)) | None => {}
     }
     let environment = Environment::read(std::env::vars_os()).map_err(failed)?;
     if let Some(probe) = Probe::from_args(&cli.probe, &cli.args, &environment).map_err(failed)? {

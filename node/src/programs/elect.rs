@@ -1,12 +1,12 @@
 //! `node elect`: a command that runs on the leader.
 
 use bytestring::ByteString;
-use node_client::Keeper;
-use node_client::recipes::{Candidacy, Candidate, Election};
+use node_client::recipes::{Candidacy, Candidate, Election, Wish};
 
 use super::held::{self, Ended};
+use super::reach::{self, Reached};
 use super::signals::Signals;
-use super::{Common, FAILED, LOST, path};
+use super::{Common, FAILED, LOST, Names, UNGUARDED, path, say, waiting, who};
 
 /// Stands for election, and runs the command whenever this process leads.
 ///
@@ -23,12 +23,16 @@ pub struct ElectArgs {
     name: String,
 
     /// Make the resource, and all above it, where it is not there
-    #[arg(long)]
+    #[arg(long, conflicts_with = "who")]
     create: bool,
 
     /// Exit with 75 when a term is over, and do not stand again
     #[arg(long)]
     once: bool,
+
+    /// Whose names znodes get, to stand beside programs over another library
+    #[arg(long, value_name = "LIBRARY", value_enum, default_value_t = Names::Own)]
+    layout: Names,
 
     #[command(flatten)]
     common: Common,
@@ -36,62 +40,86 @@ pub struct ElectArgs {
 
 pub(super) async fn run(args: &ElectArgs) -> anyhow::Result<u8> {
     let mut signals = Signals::listen()?;
-    let keeper = tokio::select! {
-        keeper = args.common.connect() => keeper?,
+    let reached = tokio::select! {
+        reached = args.common.connect() => reached?,
         status = signals.next() => return Ok(status),
     };
-    let election = if args.create {
-        Election::create(&keeper, args.resource.clone()).await?
-    } else {
-        Election::open(&keeper, args.resource.clone())
-            .await
-            .map_err(|error| anyhow::anyhow!("{error}, or use --create"))?
-    };
-    let mut candidacy = election.volunteer(Candidate {
-        layout: args.common.layout.into(),
-        again: !args.once,
-        notice: args.common.grace(),
-        ..Candidate::named(args.name.clone())
-    });
-    let status = serve(args, &mut candidacy, &mut signals).await;
-    leave(candidacy, &keeper, &mut signals).await;
+    let status = contend(args, &reached, &mut signals).await;
+    tokio::select! {
+        _ = reached.keeper.close() => {}
+        _ = signals.next() => {}
+    }
     status
 }
 
-async fn serve(args: &ElectArgs, candidacy: &mut Candidacy, signals: &mut Signals) -> anyhow::Result<u8> {
+async fn contend(args: &ElectArgs, reached: &Reached, signals: &mut Signals) -> anyhow::Result<u8> {
+    if args.create {
+        reached.make(&args.resource).await?;
+    }
+    let election = match Election::open(&reached.keeper, args.resource.clone()).await {
+        Ok(election) => election,
+        Err(error) => return Err(reached.of_recipe(error, &args.resource).await),
+    };
+    if args.common.who {
+        return match election.candidates().await {
+            Ok(candidates) => who::line(&candidates, "leads", |at| at == 0),
+            Err(error) => Err(reached.of_recipe(error, &args.resource).await),
+        };
+    }
+    reached.warn_of_open(&args.common, &args.resource).await;
+    let mut candidacy = election.volunteer(Candidate {
+        layout: args.layout.into(),
+        again: !args.once,
+        notice: reached.grace,
+        ..Candidate::named(args.name.clone())
+    });
+    let status = serve(args, reached, &mut candidacy, signals).await;
+    // A signal gives the wait up; then the end of the session ends it.
+    tokio::select! {
+        _ = candidacy.resign() => {}
+        _ = signals.next() => {}
+    }
+    status
+}
+
+async fn serve(
+    args: &ElectArgs,
+    reached: &Reached,
+    candidacy: &mut Candidacy,
+    signals: &mut Signals,
+) -> anyhow::Result<u8> {
+    let _tells = waiting::tell(&reached.keeper, candidacy.behind());
+    let _looks = waiting::look_out(&reached.keeper, &args.resource, args.layout.into(), Wish::Lead);
     loop {
         let term = tokio::select! {
             term = candidacy.elected() => match term {
                 Ok(term) => term,
                 Err(why) => {
-                    eprintln!("node: the candidacy is over: {why}");
+                    say(format_args!("the candidacy is over: {}", reach::left(why, &args.resource)));
                     return Ok(FAILED);
                 }
             },
             status = signals.next() => return Ok(status),
         };
-        tracing::info!(token = %term.token(), "elected");
+        say(format_args!("leading with token {}", term.token()));
         let environment = [
             ("TOKEN", term.token().to_string()),
             ("RESOURCE", args.resource.to_string()),
             ("ZNODE", term.path().to_owned()),
         ];
-        let command = &args.common.command;
-        match held::run(command, &environment, &term, args.common.grace(), signals).await? {
+        match held::run(&args.common.command, &environment, &term, reached.grace, signals).await? {
             Ended::Itself(status) | Ended::Told(status) => return Ok(status),
-            Ended::Lost if args.once => return Ok(LOST),
-            Ended::Lost => {}
+            Ended::Unguarded => {
+                say(format_args!("{UNGUARDED}: resigning"));
+                return Ok(LOST);
+            }
+            Ended::Lost(why) => {
+                let next = if args.once { "leaving" } else { "standing again" };
+                say(format_args!("the lead is lost: {why}. The command was ended: {next}"));
+                if args.once {
+                    return Ok(LOST);
+                }
+            }
         }
-    }
-}
-
-/// Resigns and ends the session, so that nobody waits for its time-out; or gives that up at a signal.
-async fn leave(candidacy: Candidacy, keeper: &Keeper, signals: &mut Signals) {
-    tokio::select! {
-        () = async {
-            candidacy.resign().await;
-            let _ = keeper.close().await;
-        } => {}
-        _ = signals.next() => {}
     }
 }

@@ -1,37 +1,36 @@
 //! Programs that run a command while they hold something: `node elect`, `node lock`, `node standby`.
 //!
-//! The command's process is ended *before* somebody else can hold: first asked (SIGTERM), and a grace later
-//! killed, at the latest when the term's certainty ends. That is done by a [guardian], a process
-//! between this one and the command: it does so also when this one is stopped or killed. The fencing token is
-//! in the command's environment, for whatever it writes to.
+//! The command and all that it starts is ended *before* somebody else can hold: first asked (SIGTERM), and a
+//! grace later killed, at the latest when the term's certainty ends. That is done by [guardians](guardian),
+//! processes between this one and the command: they do so also when this one is stopped or killed, and this
+//! one does so when they are killed. The fencing token is in the command's environment, for whatever it
+//! writes to.
 //!
-//! Exit statuses are those of the command, and:
-//!
-//! | status | meaning |
-//! |---|---|
-//! | 75 | it was lost while the command ran, and the command was ended |
-//! | 124 | `--wait` was over before it was held; the command did not run |
-//! | 125 | this program failed: the ensemble was not reached, there is no such resource |
-//! | 126, 127 | the command can't be run, or is not there |
-//! | 128 + N | the command was ended by signal N, or this program was |
+//! Exit statuses are those of the command, and those in the table of `node/RECIPES.md`.
 
 mod child;
 mod elect;
+mod family;
 pub mod guardian;
 mod held;
 mod lock;
+mod reach;
+mod shell;
 mod signals;
 mod standby;
+mod waiting;
+mod who;
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use bytestring::ByteString;
 use node_client::recipes::Layout;
-use node_client::{Keeper, KeeperOptions};
 
 pub use elect::ElectArgs;
 pub use lock::LockArgs;
+pub use reach::Identity;
 pub use standby::StandbyArgs;
 
 /// It was lost while the command ran.
@@ -43,6 +42,10 @@ pub(crate) const TIMED_OUT: u8 = 124;
 /// This program failed.
 pub(crate) const FAILED: u8 = 125;
 
+/// What is said of a command whose guardian died.
+pub(crate) const UNGUARDED: &str =
+    "the process that guards the command was killed. The command was ended with all that it started";
+
 /// How all of them reach the ensemble.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Common {
@@ -51,20 +54,25 @@ pub struct Common {
     #[arg(long, value_name = "SERVERS")]
     server: Option<String>,
 
-    /// The session's time-out, as in 500ms or 10s: so long after this process is gone others wait
+    /// The session's time-out, as in 500ms or 10s: so long after this process is gone others wait. The
+    /// ensemble grants what lies between its own limits, by default 4s and 40s
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     session_timeout: Duration,
 
-    /// How long the command has to end between SIGTERM and SIGKILL; at most half of the time-out counts
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
-    grace: Duration,
+    /// How long the command has to end between SIGTERM and SIGKILL: at most half of the time-out that is
+    /// granted. 2s where it is not said, or half of the time-out where that is less
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    grace: Option<Duration>,
 
-    /// Whose names znodes get, to stand beside programs over another library
-    #[arg(long, value_name = "LIBRARY", value_enum, default_value_t = Names::Own)]
-    layout: Names,
+    #[command(flatten)]
+    identity: Identity,
 
-    /// The command, and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    /// Print who has it and who waits, and run nothing. Exits with 1 where nobody has it
+    #[arg(long)]
+    who: bool,
+
+    /// The command, and its arguments. It must stay in the foreground: what it leaves behind is ended
+    #[arg(last = true, required_unless_present = "who", conflicts_with = "who", value_name = "COMMAND")]
     command: Vec<String>,
 }
 
@@ -89,19 +97,9 @@ impl From<Names> for Layout {
     }
 }
 
-impl Common {
-    async fn connect(&self) -> anyhow::Result<Keeper> {
-        let options = KeeperOptions { timeout: self.session_timeout, ..KeeperOptions::default() };
-        let named = self.server.clone().or_else(|| std::env::var("ZOOKEEPER_SERVERS").ok());
-        let servers = named.unwrap_or_else(|| "127.0.0.1:2181".to_owned());
-        Keeper::connect(servers.as_str(), options)
-            .await
-            .map_err(|error| anyhow::anyhow!("failed to reach {servers}: {error}"))
-    }
-
-    fn grace(&self) -> Duration {
-        self.grace.min(self.session_timeout / 2)
-    }
+/// Says something to whoever started this program. Nobody need hear it.
+pub(crate) fn say(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr().lock(), "node: {what}");
 }
 
 /// A time as in 500ms, 10s, 2m.
@@ -141,7 +139,8 @@ impl Program {
     #[must_use]
     pub fn run(&self) -> ExitCode {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
+        let ready = child::prepare().and(runtime);
+        let result = ready.map_err(anyhow::Error::from).and_then(|runtime| {
             runtime.block_on(async {
                 match self {
                     Self::Elect(args) => elect::run(args).await,
@@ -153,7 +152,7 @@ impl Program {
         match result {
             Ok(status) => ExitCode::from(status),
             Err(error) => {
-                eprintln!("node: {error:#}");
+                say(format_args!("{error:#}"));
                 ExitCode::from(FAILED)
             }
         }

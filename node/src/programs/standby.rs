@@ -4,17 +4,19 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use bytestring::ByteString;
+use node_client::Running;
 use node_client::recipes::Token;
-use node_client::{Keeper, Running};
 use node_recipes::line::Left;
 use node_recipes::standby::{ActiveStandby, Call, Options, Told};
 use node_wire::ids::SessionId;
-use tokio::process::Command;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use super::child::Child;
+use super::child::{Child, Exit};
+use super::reach::{self, Reached};
+use super::shell::Shell;
 use super::signals::Signals;
-use super::{Common, FAILED, duration, path};
+use super::who::field;
+use super::{Common, FAILED, LOST, UNGUARDED, duration, held, path, say, who};
 
 /// Runs the command while this process is the active one. The one before is fenced first.
 ///
@@ -27,92 +29,136 @@ pub struct StandbyArgs {
     #[arg(value_parser = path)]
     base: ByteString,
 
-    /// What tells the next active one whom to fence; --fence finds it in FENCE_DATA
-    #[arg(long, value_name = "DATA", required = true)]
-    data: String,
+    /// What tells the next active one whom to fence; --fence finds it in FENCE_DATA. No two processes may say
+    /// the same: one that finds its own data does not fence
+    #[arg(long, value_name = "DATA", required_unless_present = "who")]
+    data: Option<String>,
 
     /// A shell command that makes sure that the process named in FENCE_DATA does nothing any more. Only where
-    /// it exits with 0 this process becomes active
-    #[arg(long, value_name = "SHELL COMMAND")]
-    fence: String,
+    /// it exits with 0 in time this process becomes active
+    #[arg(long, value_name = "SHELL COMMAND", required_unless_present = "who")]
+    fence: Option<String>,
 
-    /// A shell command that says whether this process is fit to be active: it exits with 0
+    /// How long the fence may take. Then it is ended, counts as failed, and the lock is given up for a moment
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    fence_timeout: Duration,
+
+    /// A shell command that says whether this process is fit to be active: it exits with 0 in time
     #[arg(long, value_name = "SHELL COMMAND")]
     health: Option<String>,
 
-    /// How often that is asked
+    /// How long it rests between two answers to that
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     health_interval: Duration,
+
+    /// How long an answer may take. Then the health command is ended, and this process is not fit
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    health_timeout: Duration,
 
     #[command(flatten)]
     common: Common,
 }
 
+impl StandbyArgs {
+    fn data(&self) -> &str {
+        self.data.as_deref().unwrap_or_default()
+    }
+
+    fn looks(&self) -> Interval {
+        let mut looks = interval(self.health_interval.max(Duration::from_millis(10)));
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        looks
+    }
+
+    /// Begins to ask whether this process is fit.
+    fn ask_health(&self) -> Option<Shell> {
+        let health = self.health.as_ref()?;
+        Some(Shell::start("health", health, &[], self.health_timeout, Duration::ZERO))
+    }
+
+    fn options(&self, reached: &Reached) -> Options {
+        // The program ends a fence in time itself, and then says that it failed.
+        let fence_within = self.fence_timeout + reached.grace + Duration::from_secs(5);
+        Options { notice: reached.grace, fence_within, ..Options::default() }
+    }
+}
+
 /// What comes next.
 enum Next {
     Told(Option<Told>),
-    Exited(u8),
+    Exited(Exit),
     Signal(u8),
     Move,
-    Health,
+    AskHealth,
+    Health(bool),
+    Fenced(bool),
 }
 
 /// Why it left the contest.
 enum Leaving {
     /// For good, with this exit status.
     Exit(u8),
-    /// Until it is fit again.
-    Unfit,
+    /// To join again when it is fit.
+    Rejoin,
 }
 
 pub(super) async fn run(args: &StandbyArgs) -> anyhow::Result<u8> {
     let mut signals = Signals::listen()?;
-    let keeper = tokio::select! {
-        keeper = args.common.connect() => keeper?,
+    let reached = tokio::select! {
+        reached = args.common.connect() => reached?,
         status = signals.next() => return Ok(status),
     };
-    keeper.create_all(&args.base).await?;
-    let status = loop {
-        if let Some(status) = wait_until_fit(args, &mut signals).await {
-            break status;
-        }
-        let options = Options { notice: args.common.grace(), ..Options::default() };
-        let data = Bytes::copy_from_slice(args.data.as_bytes());
-        let running = keeper.drive(ActiveStandby::join(args.base.clone(), data, options));
-        let mut process = Process {
-            args,
-            keeper: keeper.clone(),
-            running,
-            child: None,
-            session: None,
-            signals: &mut signals,
-        };
-        match process.contend().await? {
-            Leaving::Exit(status) => break status,
-            Leaving::Unfit => {}
-        }
+    let status = match args.common.who {
+        true => who::standby(&reached, &args.base).await,
+        false => contend(args, &reached, &mut signals).await,
     };
     tokio::select! {
-        _ = keeper.close() => {}
+        _ = reached.keeper.close() => {}
         _ = signals.next() => {}
     }
-    Ok(status)
+    status
 }
 
-async fn shell(command: &str, environment: &[(&str, String)]) -> bool {
-    let environment = environment.iter().map(|(name, value)| (name, value));
-    let status =
-        Command::new("sh").arg("-c").arg(command).envs(environment).kill_on_drop(true).status().await;
-    status.is_ok_and(|status| status.success())
+async fn contend(args: &StandbyArgs, reached: &Reached, signals: &mut Signals) -> anyhow::Result<u8> {
+    reached.make(&args.base).await?;
+    reached.warn_of_open(&args.common, &args.base).await;
+    loop {
+        if let Some(status) = wait_until_fit(args, signals).await {
+            return Ok(status);
+        }
+        let data = Bytes::copy_from_slice(args.data().as_bytes());
+        let join = ActiveStandby::join(args.base.clone(), data, args.options(reached));
+        let mut process = Process {
+            args,
+            reached,
+            running: reached.keeper.drive(join),
+            child: None,
+            health: None,
+            fence: None,
+            session: None,
+            signals,
+        };
+        match process.contend().await? {
+            Leaving::Exit(status) => return Ok(status),
+            Leaving::Rejoin => {}
+        }
+    }
 }
 
 /// Gives an exit status where a signal came first.
 async fn wait_until_fit(args: &StandbyArgs, signals: &mut Signals) -> Option<u8> {
-    let health = args.health.as_ref()?;
-    let mut looks = interval(args.health_interval.max(Duration::from_millis(10)));
+    args.health.as_ref()?;
+    let mut looks = args.looks();
     loop {
+        let fit = async {
+            looks.tick().await;
+            match args.ask_health() {
+                Some(mut shell) => shell.succeeds().await,
+                None => true,
+            }
+        };
         tokio::select! {
-            fit = async { looks.tick().await; shell(health, &[]).await } => if fit { return None },
+            fit = fit => if fit { return None },
             status = signals.next() => return Some(status),
         }
     }
@@ -120,9 +166,13 @@ async fn wait_until_fit(args: &StandbyArgs, signals: &mut Signals) -> Option<u8>
 
 struct Process<'a> {
     args: &'a StandbyArgs,
-    keeper: Keeper,
+    reached: &'a Reached,
     running: Running<ActiveStandby>,
     child: Option<Child>,
+    /// The health command, while it runs.
+    health: Option<Shell>,
+    /// The fence, while it runs, and the term that it is for.
+    fence: Option<(Token, Shell)>,
     /// The session in which the command was started.
     session: Option<SessionId>,
     signals: &'a mut Signals,
@@ -131,30 +181,46 @@ struct Process<'a> {
 impl Process<'_> {
     async fn contend(&mut self) -> anyhow::Result<Leaving> {
         let mut moves = interval(Duration::from_millis(50));
-        let mut looks = interval(self.args.health_interval.max(Duration::from_millis(10)));
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut looks = self.args.looks();
         loop {
             match self.next(&mut moves, &mut looks).await {
-                Next::Told(Some(Told::Over(why))) => return self.over(why),
-                Next::Told(Some(told)) => self.take(told).await,
+                Next::Told(Some(Told::Over(why))) => return self.over(why).await,
+                Next::Told(Some(told)) => {
+                    if let Some(status) = self.take(told).await {
+                        return Ok(Leaving::Exit(self.quit(status, false).await));
+                    }
+                }
                 Next::Told(None) => anyhow::bail!("the session was closed"),
-                Next::Exited(status) => {
+                Next::Exited(Exit::Status(status)) => {
                     self.child = None;
-                    return Ok(Leaving::Exit(self.quit(status).await));
+                    if self.certain_until().is_none_or(|until| until <= Instant::now()) {
+                        say(format_args!("the command was ended in time, while this process did not run"));
+                        let left = self.quit(0, false).await;
+                        return Ok(if left == 0 { Leaving::Rejoin } else { Leaving::Exit(left) });
+                    }
+                    return Ok(Leaving::Exit(self.quit(status, false).await));
+                }
+                Next::Exited(Exit::Unguarded) => {
+                    self.child = None;
+                    say(format_args!("{UNGUARDED}: leaving the contest, and the next one fences"));
+                    return Ok(Leaving::Exit(self.quit(LOST, true).await));
                 }
                 Next::Signal(status) => {
                     self.end().await;
-                    return Ok(Leaving::Exit(self.quit(status).await));
+                    return Ok(Leaving::Exit(self.quit(status, false).await));
                 }
-                Next::Move => self.extend().await,
-                Next::Health => {
-                    if let Some(health) = self.args.health.clone()
-                        && !shell(&health, &[]).await
-                    {
-                        tracing::warn!("this process is not fit: it leaves the contest");
-                        self.end().await;
-                        self.quit(0).await;
-                        return Ok(Leaving::Unfit);
+                Next::Move => self.extend(),
+                Next::AskHealth => self.health = self.args.ask_health(),
+                Next::Health(true) => self.health = None,
+                Next::Health(false) => {
+                    say(format_args!("this process is not fit: it leaves the contest until it is"));
+                    let signal = self.end().await;
+                    let left = self.quit(signal.unwrap_or(0), false).await;
+                    return Ok(if left == 0 { Leaving::Rejoin } else { Leaving::Exit(left) });
+                }
+                Next::Fenced(ok) => {
+                    if let Some((token, _)) = self.fence.take() {
+                        self.running.call(Call::Fenced { token, ok });
                     }
                 }
             }
@@ -168,26 +234,45 @@ impl Process<'_> {
                 None => std::future::pending().await,
             }
         };
+        let fenced = async {
+            match &mut self.fence {
+                Some((_, fence)) => fence.succeeds().await,
+                None => std::future::pending().await,
+            }
+        };
+        let asks_health = self.args.health.is_some() && self.health.is_none();
+        let healthy = async {
+            match &mut self.health {
+                Some(health) => health.succeeds().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             told = self.running.next() => Next::Told(told),
-            status = exits => Next::Exited(status),
+            exit = exits => Next::Exited(exit),
             status = self.signals.next() => Next::Signal(status),
+            ok = fenced => Next::Fenced(ok),
+            fit = healthy => Next::Health(fit),
             _ = moves.tick() => Next::Move,
-            _ = looks.tick(), if self.args.health.is_some() => Next::Health,
+            _ = looks.tick(), if asks_health => Next::AskHealth,
         }
     }
 
-    async fn take(&mut self, told: Told) {
+    /// Does what is told. Gives an exit status where a signal came meanwhile.
+    async fn take(&mut self, told: Told) -> Option<u8> {
         match told {
             Told::Fence { token, data, .. } => {
-                tracing::info!(data = %String::from_utf8_lossy(&data), "fencing the one that was active");
+                say(format_args!("fencing {}, which was active", field(&data)));
                 let environment = [
                     ("FENCE_DATA", String::from_utf8_lossy(&data).into_owned()),
                     ("TOKEN", token.to_string()),
                 ];
-                let ok = shell(&self.args.fence, &environment).await;
-                self.running.call(Call::Fenced { token, ok });
+                let command = self.args.fence.as_deref().unwrap_or("false");
+                let within = self.args.fence_timeout;
+                // One of a term that is over is killed, as it is dropped.
+                let fence = Shell::start("fence", command, &environment, within, self.reached.grace);
+                self.fence = Some((token, fence));
             }
             Told::BecomeActive(token) => {
                 let ok = self.start(token);
@@ -195,58 +280,75 @@ impl Process<'_> {
             }
             Told::Resumed(_) => {}
             Told::Standby { active } => {
-                tracing::info!(active = %String::from_utf8_lossy(&active), "standing by");
+                self.fence = None;
+                say(format_args!("standing by: {} is active", field(&active)));
+                if active == self.args.data().as_bytes() {
+                    say(format_args!(
+                        "warning: the active one has the same --data. Unless it is this one before it was \
+                         started again, nobody will fence it: give each process data of its own"
+                    ));
+                }
             }
-            Told::Neutral => tracing::warn!("the ensemble is not reached"),
+            Told::Neutral => say(format_args!("the ensemble is not reached")),
             Told::StandDown { why, .. } => {
-                tracing::warn!(?why, "standing down: ending the command");
-                self.end().await;
+                say(format_args!("standing down: {why}. The command is ended"));
+                return self.end_command().await;
             }
             Told::Over(_) => {}
         }
+        None
     }
 
     fn start(&mut self, token: Token) -> bool {
-        let grace = self.args.common.grace();
-        self.session = self.keeper.credentials().map(|credentials| credentials.id);
-        let until = self.certain_until();
+        self.session = self.reached.keeper.credentials().map(|credentials| credentials.id);
         let environment = [("TOKEN", token.to_string()), ("BASE", self.args.base.to_string())];
-        let started = until.map(|until| Child::start(&self.args.common.command, &environment, until, grace));
-        match started {
-            Some(Ok(child)) => {
-                tracing::info!(%token, "active");
+        let Some(until) = self.certain_until() else { return false };
+        match Child::start(&self.args.common.command, &environment, until, self.reached.grace) {
+            Ok(child) => {
+                say(format_args!("active with token {token}"));
                 self.child = Some(child);
+                true
             }
-            Some(Err(error)) => tracing::error!("failed to start the command: {error}"),
-            None => {}
+            Err(error) => {
+                say(format_args!("failed to start the command: {error}"));
+                false
+            }
         }
-        self.child.is_some()
     }
 
     /// Until when the command may run: the session in which it was started certainly lives so long.
     fn certain_until(&self) -> Option<Instant> {
-        let until = self.keeper.certain_until_of(self.session?)?;
-        until.checked_sub(self.args.common.grace())
+        let until = self.reached.keeper.certain_until_of(self.session?)?;
+        until.checked_sub(self.reached.grace)
     }
 
-    async fn extend(&mut self) {
+    fn extend(&mut self) {
         let until = self.certain_until();
         if let (Some(child), Some(until)) = (&mut self.child, until) {
-            child.extend(until).await;
+            child.extend(until);
         }
     }
 
-    /// Ends the command, and waits until it is gone.
-    async fn end(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            child.end().await;
-            child.wait().await;
-        }
+    /// Ends the command, and waits until it is gone. Gives an exit status where a signal came meanwhile.
+    async fn end_command(&mut self) -> Option<u8> {
+        let mut child = self.child.take()?;
+        held::end(&mut child, self.signals).await
     }
 
-    /// Leaves the contest. The command is gone, so nobody need fence it.
-    async fn quit(&mut self, status: u8) -> u8 {
-        self.running.call(Call::Quit { need_fence: false });
+    /// Ends all that runs, and waits until it is gone. Gives an exit status where a signal came meanwhile.
+    async fn end(&mut self) -> Option<u8> {
+        self.health = None;
+        let fenced = match self.fence.take() {
+            Some((_, mut fence)) => fence.end(self.signals).await,
+            None => None,
+        };
+        let ended = self.end_command().await;
+        fenced.or(ended)
+    }
+
+    /// Leaves the contest. The command is gone; the next one fences this process all the same, if it is told.
+    async fn quit(&mut self, status: u8, need_fence: bool) -> u8 {
+        self.running.call(Call::Quit { need_fence });
         loop {
             tokio::select! {
                 told = self.running.next() => match told {
@@ -258,8 +360,10 @@ impl Process<'_> {
         }
     }
 
-    fn over(&self, why: Left) -> anyhow::Result<Leaving> {
-        eprintln!("node: the contest is over: {why}");
+    /// The recipe left the contest.
+    async fn over(&mut self, why: Left) -> anyhow::Result<Leaving> {
+        self.end().await;
+        say(format_args!("the contest is over: {}", reach::left(why, &self.args.base)));
         Ok(Leaving::Exit(FAILED))
     }
 }

@@ -7,6 +7,7 @@ mod common;
 mod frames;
 mod member;
 mod peers;
+mod programs;
 mod sasl;
 mod talk;
 mod tls;

@@ -17,13 +17,13 @@ const NO_AUTH: i32 = -102;
 const PROVIDER: &str = "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n";
 
 /// A member with two users, and these keys.
-struct Guarded {
+pub(crate) struct Guarded {
     _member: Member,
     _dir: tempfile::TempDir,
-    addr: SocketAddr,
+    pub(crate) addr: SocketAddr,
 }
 
-fn guarded(keys: &str) -> Guarded {
+pub(crate) fn guarded(keys: &str) -> Guarded {
     let dir = tempfile::tempdir().expect("a directory");
     let jaas = dir.path().join("jaas.conf");
     let users = "Server {\n  org.apache.zookeeper.server.auth.DigestLoginModule required\n  \

@@ -13,7 +13,7 @@ use crate::member::{Member, fixture, free_port, refused, stores};
 use crate::talk::{Talk, plain, said, sealed, trusting};
 
 /// A member whose clients must have TLS.
-fn secure(keys: &str) -> (Member, SocketAddr) {
+pub(crate) fn secure(keys: &str) -> (Member, SocketAddr) {
     let addr = free_port();
     let keys = format!("secureClientPort={}\nsecureClientPortAddress=127.0.0.1\n{keys}", addr.port());
     (Member::start(&keys, &[]), addr)
