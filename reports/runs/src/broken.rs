@@ -91,6 +91,7 @@ fn broken(check: &CheckResult) -> Broken {
         "convergence" => story("members that disagree at the end", check.summary.clone()),
         "command" => plain(&check.summary),
         "recovery" => story("a member that does not come back", check.summary.clone()),
+        "comes-back" => story("it never came back", check.summary.clone()),
         "progress" => story("a connected quorum that does not go on", check.summary.clone()),
         // These say in their summary which promise it is, and of which object: `set 3: a read was stale`.
         _ => match check.evidence.get("kind").and_then(Value::as_str) {

@@ -15,7 +15,8 @@
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].
 //! - What the bench did not send, and what helps: [`unsent`], [`idleness`], [`advice`].
-//! - What clients paid: [`operations`], [`outages`], [`latency`]. What leaders cost: [`elections`] by phase,
+//! - What clients paid: [`operations`], [`outages`], [`silence`], [`latency`]. What is promised of its end:
+//!   [`comes_back`]. What leaders cost: [`elections`] by phase,
 //!   [`election_kinds`] by kind of fault.
 //! - What holders cost: [`terms`].
 //! - [`checks`] and [`judge`]: the verdict. [`blame`]: which operation of a counterexample.
@@ -35,6 +36,7 @@ pub mod causes;
 pub mod checks;
 pub mod clock;
 pub mod cluster_kind;
+pub mod comes_back;
 pub mod cut_off;
 pub mod election_kinds;
 pub mod elections;
@@ -57,6 +59,7 @@ pub mod operations;
 pub mod outages;
 pub mod results;
 pub mod schedule;
+pub mod silence;
 pub mod size;
 pub mod span;
 pub mod spans;

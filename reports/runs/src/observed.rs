@@ -49,6 +49,9 @@ pub struct Observed {
     /// minute. None where nobody knows it, and in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_load: Option<f64>,
+    /// Members that took no connection of any client for a while.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shut: Vec<Shut>,
     /// How the user's command ended, where one worked on the members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandEnd>,
@@ -58,6 +61,19 @@ pub struct Observed {
     /// What was judged while the run went on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveCheck>,
+}
+
+/// A while in which no client that tried could connect to a member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shut {
+    /// The member.
+    pub member: u64,
+    /// The first attempt that failed, behind the last that did not.
+    pub from_ns: RunNs,
+    /// The last one.
+    pub to_ns: RunNs,
+    /// How many there were.
+    pub attempts: u64,
 }
 
 /// How a command of the user's own ended.

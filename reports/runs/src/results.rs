@@ -19,6 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use workloads::Promise;
 
 use crate::cluster_kind::ClusterKind;
+use crate::comes_back::ComesBack;
 pub use crate::faults::{
     FaultCounts, FaultDetail, FaultLoad, FaultPhase, FaultRecord, FaultState, FaultTransition, OperationMix,
     Reach,
@@ -80,6 +81,9 @@ pub struct RunInfo {
     /// What the system promises of it, or was held to.
     #[serde(default)]
     pub promise: Promised,
+    /// Whether it promises to come back when nothing is broken any more; none where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comes_back: Option<ComesBack>,
     /// Those of the workload's functions that its clients have, where they have not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<Function>>,

@@ -14,7 +14,12 @@ pub fn within(observed: &Observed, from: u64, to: u64) -> bool {
     // One came after the other.
     let first = observed.stalls.partition_point(|stall| stall.1 < from);
     let still: u64 = observed.stalls[first..].iter().take_while(|stall| stall.0 < to).map(shared).sum();
-    still > MOST_NS || observed.lag.p99_ms > MOST_LAG_MS
+    still > MOST_NS || too_busy(observed)
+}
+
+/// Whether the machine was too busy all along.
+pub fn too_busy(observed: &Observed) -> bool {
+    observed.lag.p99_ms > MOST_LAG_MS
 }
 
 #[cfg(test)]

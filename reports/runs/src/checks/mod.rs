@@ -6,7 +6,8 @@
 //! - [`promises`]: what the system promised, judged on the history by `workloads`, with what stood beside it.
 //! - [`command`]: what the user's own command found, where one worked on the members.
 //! - [`template`]: what test commands in the containers found, and what programs there assert.
-//! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back.
+//! - [`progress`]: a quorum that is connected goes on; [`recovery`]: every member comes back;
+//!   [`comes_back`]: so does the whole, and each key.
 //! - [`leadership`]: of applications, somebody holds again; [`notifications`]: one is told, and not all.
 //! - [`holders`]: whoever was hit while it held was asked to act afterwards.
 //! - [`fencing`]: no change is acknowledged in an epoch that had ended.
@@ -59,6 +60,7 @@ checks! {
     fencing,
     progress,
     recovery,
+    comes_back,
     leadership,
     notifications,
     holders,

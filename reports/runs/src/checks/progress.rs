@@ -74,17 +74,17 @@ pub fn check(
     }
     let answers = answers(history);
     let mut findings = Vec::new();
-    let mut long_enough = 0;
     let noticed = UNNOTICED * timeout + lateness;
+    let answered = (UNANSWERED * timeout).max(UNANSWERED_NS) + lateness;
+    let mut tried = Tried::default();
     for stretch in &stretches {
         let gap = longest_gap(&answers, stretch);
-        long_enough += usize::from(stretch.to - stretch.from >= noticed);
-        if stalls::within(observed, stretch.from, stretch.to)
-            || asked_for(run, history, stretch, gap) < MINIMUM_EACH
-        {
+        let took = gap.1 - gap.0;
+        let is_asked = took < noticed || asked_for(run, history, stretch, gap) >= MINIMUM_EACH;
+        if stalls::within(observed, stretch.from, stretch.to) || !is_asked {
             continue;
         }
-        let took = gap.1 - gap.0;
+        tried.note(stretch, noticed, answered);
         let took_ms = duration(ns_to_ms(took));
         let FaultRecord { id, kind, .. } = stretch.fault;
         if took >= noticed && is_unnoticed(stretch, gap.1, observed) {
@@ -95,7 +95,7 @@ pub fn check(
                 moment(gap.0),
                 names(&stretch.fault.majority_side)
             ));
-        } else if took >= (UNANSWERED * timeout).max(UNANSWERED_NS) + lateness {
+        } else if took >= answered {
             findings.push(format!(
                 "no progress: from {} s on no change was acknowledged for {took_ms} under {id} ({kind}), \
                     though n{} were connected and asked",
@@ -104,25 +104,68 @@ pub fn check(
             ));
         }
     }
-    let evidence = json!({"stretches": stretches.len(), "long_enough": long_enough, "findings": findings});
-    let faults = plural(u64::try_from(stretches.len()).unwrap_or(u64::MAX), "fault");
-    if long_enough == 0 && findings.is_empty() {
+    let evidence = json!({
+        "stretches": stretches.len(), "noticed": tried.noticed, "answered": tried.answered, "findings": findings,
+    });
+    let many = plural(u64::try_from(stretches.len()).unwrap_or(u64::MAX), "fault");
+    if tried.is_nothing() && findings.is_empty() {
         let summary = format!(
-            "nothing was judged: a quorum was connected under {faults}, and nowhere for the {} after which \
-             it must have gone on; a fault is held for half of --interval",
-            duration(ns_to_ms(noticed))
+            "nothing was judged: a quorum was connected under {many}, and nowhere for the {} after which \
+             changes must be acknowledged; a fault is held for half of --interval",
+            duration(ns_to_ms(answered))
         );
         return Some(CheckResult::nothing_judged("progress", summary).with_evidence(evidence));
     }
     let (verdict, summary) = match findings.as_slice() {
-        [] => (
-            Verdict::Valid,
-            format!("somebody led and acknowledged wherever a quorum was connected ({faults})"),
-        ),
+        [] => (Verdict::Valid, tried.words(noticed, answered)),
         [only] => (Verdict::Invalid, only.clone()),
         [first, rest @ ..] => (Verdict::Invalid, format!("{first} (and {} more)", rest.len())),
     };
     Some(extent.allow(CheckResult::new("progress", verdict, summary).with_evidence(evidence)))
+}
+
+/// Under how many faults each of the bounds could have been broken: what was too short for a bound says
+/// nothing of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tried {
+    /// The leader was gone for long enough that somebody must have noticed.
+    noticed: u64,
+    /// A change must have been acknowledged.
+    answered: u64,
+}
+
+impl Tried {
+    fn note(&mut self, stretch: &Stretch<'_>, noticed: u64, answered: u64) {
+        let length = stretch.to - stretch.from;
+        let took_the_leader = stretch.fault.leader_fault && stretch.fault.epoch_before.is_some();
+        self.noticed += u64::from(took_the_leader && length >= noticed);
+        self.answered += u64::from(length >= answered);
+    }
+
+    fn is_nothing(self) -> bool {
+        self.noticed == 0 && self.answered == 0
+    }
+
+    /// What was kept, and of what nothing is said.
+    fn words(self, noticed: u64, answered: u64) -> String {
+        let (noticing, answering) = (duration(ns_to_ms(noticed)), duration(ns_to_ms(answered)));
+        let leaders = format!(
+            "that the leader had lost its quorum was noticed within {noticing} ({})",
+            plural(self.noticed, "fault")
+        );
+        let changes = format!(
+            "changes were acknowledged within {answering} wherever a quorum was connected ({})",
+            plural(self.answered, "fault")
+        );
+        match (self.noticed, self.answered) {
+            (_, 0) => format!(
+                "{leaders}; whether changes were acknowledged was not judged, as no fault was held for the \
+                 {answering} that this may take"
+            ),
+            (0, _) => changes,
+            _ => format!("{changes}, and {leaders}"),
+        }
+    }
 }
 
 /// Until when nobody was answered but those whose answers stand there: behind the end of a beginning anything
