@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use checker::history::{Event, EventKind};
+use checker::history::{BAD_VERSION, Event, EventKind};
 use harness_core::load::{CONNECT_PATIENCE_NS, ClientId, Due, Step};
 use harness_systems::{Client, Connected};
 use runs::member::MemberId;
@@ -18,6 +18,10 @@ use crate::clock::{RunClock, RunNs};
 /// How long one member may take to answer a connect.
 const CONNECT_PATIENCE: Duration = Duration::from_nanos(CONNECT_PATIENCE_NS);
 
+/// A client that was refused for so long, and nothing else, is replaced by a new one: that it is refused may be
+/// its own fault.
+const WORN_NS: RunNs = 5_000_000_000;
+
 /// A client.
 pub struct LoadClient {
     shared: Shared,
@@ -28,12 +32,21 @@ pub struct LoadClient {
     client: ClientId,
     /// Whether the rules know it as connected.
     has_slot: bool,
+    /// Since when all that it asked for was refused.
+    refused_since: Option<RunNs>,
 }
 
 impl LoadClient {
     /// The client of that number.
     pub fn new(shared: Shared, client: ClientId) -> Self {
-        Self { own: shared.client_of_the_load(), at: None, shared, client, has_slot: false }
+        Self {
+            own: shared.client_of_the_load(),
+            at: None,
+            shared,
+            client,
+            has_slot: false,
+            refused_since: None,
+        }
     }
 
     /// Works until the load is over or `stop` says so.
@@ -59,6 +72,7 @@ impl LoadClient {
                 return;
             }
             self.minds_a_fault(&queue);
+            self.is_renewed(&queue);
             let step = if !self.own.is_connected() {
                 if std::mem::take(&mut self.has_slot) {
                     queue.rules().lost(self.client, clock.now());
@@ -100,6 +114,20 @@ impl LoadClient {
                 Step::Leave => return,
             }
         }
+    }
+
+    /// A new client takes its place where it was refused for too long. An application is one for good, and so is
+    /// whose sessions are judged.
+    fn is_renewed(&mut self, queue: &Queue) {
+        let now = self.shared.clock.now();
+        let is_worn = self.refused_since.is_some_and(|since| now.saturating_sub(since) >= WORN_NS);
+        if !is_worn || self.shared.applications.is_some() || queue.rules().workload().records_sessions() {
+            return;
+        }
+        self.own = self.shared.client_of_the_load();
+        self.refused_since = None;
+        self.has_slot = false;
+        queue.rules().is_new(self.client, now);
     }
 
     /// Takes what is due. A fault may have hit its application while it waited for that.
@@ -232,6 +260,12 @@ impl LoadClient {
     /// Notes what came of an operation.
     fn note_outcome(&mut self, due: &Due, outcome: &Outcome, place: Option<Place>) {
         self.shared.load.rules().completed(self.client, &due.op, outcome);
+        self.refused_since = match outcome.kind {
+            EventKind::Fail if outcome.error.as_deref() != Some(BAD_VERSION) => {
+                self.refused_since.or_else(|| Some(self.shared.clock.now()))
+            }
+            _ => None,
+        };
         note_completion(&self.shared, outcome, &due.op, due.process, place);
     }
 }

@@ -112,7 +112,7 @@ impl Readers {
 }
 
 /// Reads every key on one member. A client that gives no answer does not cost the member's word: it connects
-/// again, and asks once more.
+/// again, and asks once more. Who gave none then is not asked for the rest.
 async fn read_all(
     shared: &Shared,
     client: &mut dyn Client,
@@ -122,15 +122,20 @@ async fn read_all(
 ) -> Vec<FinalState> {
     let mut states = Vec::new();
     for op in reads {
+        let mut is_mute = false;
         for _ in 0..ATTEMPTS {
             if !client.is_connected() {
                 let _ = client.connect(shared.cluster.client_address(member), CONNECT_PATIENCE).await;
             }
             let outcome = perform(shared, client, member, process, op).await;
             states.extend(shared.load.rules().workload().final_state(member.0, op, &outcome));
+            is_mute = outcome.kind != EventKind::Ok && outcome.refusal.is_none();
             if outcome.kind == EventKind::Ok || client.is_connected() {
                 break;
             }
+        }
+        if is_mute {
+            break;
         }
     }
     states

@@ -8,6 +8,7 @@
 //! What is deliberately absent: retries. An operation is sent once; what became of it is in the history.
 
 pub mod client;
+pub(crate) mod life;
 pub mod pacer;
 pub mod queue;
 pub mod recorder;

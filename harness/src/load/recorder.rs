@@ -11,9 +11,11 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use checker::history::{BAD_VERSION, Event, EventKind, Function, HistoryWriter, NOT_SENT};
+use harness_core::nemeses::Silence;
 
 use crate::clock::{RunClock, RunNs};
 use crate::live::Feed;
+use crate::load::life::Life;
 use crate::store::folder::HistoryFile;
 
 /// How often lines are written.
@@ -41,6 +43,7 @@ struct Lines {
     waiting: Vec<Event>,
     /// What succeeded since calm began.
     calm: Calm,
+    life: Life,
 }
 
 /// What was begun and succeeded since some moment.
@@ -127,6 +130,7 @@ impl Recorder {
             count.fetch_add(1, Ordering::Relaxed);
         }
         lines.calm.note(&event);
+        lines.life.note(&event);
         if lines.waiting.len() < MAX_WAITING {
             lines.waiting.push(event);
         } else {
@@ -143,6 +147,11 @@ impl Recorder {
     /// began.
     pub fn succeeded_in_calm(&self, functions: &[Function], minimum: u64) -> bool {
         self.lines().calm.shows(functions, minimum)
+    }
+
+    /// What is silent now, if anything is.
+    pub fn silence(&self) -> Option<Silence> {
+        self.lines().life.silence(self.inner.clock.now())
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {

@@ -7,6 +7,7 @@ use anyhow::Context;
 use checker::history::Function;
 use harness_systems::Contained;
 use runs::cluster_kind::ClusterKind;
+use runs::comes_back::ComesBack;
 use runs::results::{Host, Promised, RunInfo, SystemInfo};
 use workloads::{Params, Workload};
 
@@ -74,6 +75,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         command: options.command.clone(),
         template: options.template.as_ref().map(asked_template),
         promise: options.promised(),
+        comes_back: Some(comes_back(options)),
         functions: functions(prepared),
         nemeses: names(tried),
         kinds,
@@ -85,7 +87,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         keys: options.keys,
         time_limit_ms: whole_milliseconds(options.time_limit),
         operation_timeout_ms: Some(whole_milliseconds(options.op_timeout)),
-        patience_ms: patience(options).map(whole_milliseconds),
+        patience_ms: patience_ms(options),
         session_ms: session_of_holders(options),
         overlap: options.overlap,
         mutant: options.mutant.map(|bug| bug.name().to_owned()),
@@ -111,8 +113,18 @@ pub(super) fn functions(prepared: &Prepared) -> Option<Vec<Function>> {
 }
 
 /// The silence after which a member gives up on another; what an image is told inside is not known.
-fn patience(options: &RunOptions) -> Option<Duration> {
-    options.containers.image.is_none().then(|| options.system.patience(&options.wanted()))
+pub(super) fn patience_ms(options: &RunOptions) -> Option<u64> {
+    let is_known = options.containers.image.is_none();
+    is_known.then(|| whole_milliseconds(options.system.patience(&options.wanted())))
+}
+
+/// What the system promises about coming back. Of an image that somebody named nobody knows who says it.
+pub(super) fn comes_back(options: &RunOptions) -> ComesBack {
+    let promised = options.system.comes_back();
+    match options.containers.image {
+        Some(_) => ComesBack { source: String::new(), ..promised },
+        None => promised,
+    }
 }
 
 fn versions(prepared: &Prepared) -> BTreeMap<String, String> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use checker::durability::FinalState;
 use harness_core::fault::application::Holder;
-use harness_core::nemeses::{self, Sight};
+use harness_core::nemeses::{self, Sight, Silence};
 use harness_core::run::{Command, Early, Phase, Run};
 use runs::checks::promises::MINIMUM_EACH;
 use runs::member::MemberId;
@@ -138,6 +138,10 @@ impl Sight for Driver<'_> {
         let functions = self.prepared.options.workload.functions();
         self.shared.recorder.succeeded_in_calm(functions, MINIMUM_EACH)
     }
+
+    fn silence(&self) -> Option<Silence> {
+        if self.has_clients() { self.shared.recorder.silence() } else { None }
+    }
 }
 
 /// A run on its way: the machine that decides, and what carries out its commands.
@@ -243,6 +247,7 @@ impl Driver<'_> {
         }
         let moments = course.run.moments();
         observed.shed = self.shared.load.rules().shed();
+        observed.shut = self.shared.load.rules().shut();
         observed.workload_from_ns = moments.work_from;
         observed.workload_to_ns = moments.work_to;
         observed.machine_load = super::describe::machine_load();

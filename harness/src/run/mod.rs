@@ -381,7 +381,15 @@ pub(crate) fn terms(options: &RunOptions, records_sessions: bool, nemeses: nemes
     } else {
         Duration::ZERO
     };
-    Terms { time_limit_ns: nanoseconds(options.time_limit), expiry_ns: nanoseconds(expiry), nemeses }
+    Terms {
+        time_limit_ns: nanoseconds(options.time_limit),
+        expiry_ns: nanoseconds(expiry),
+        comes_back: options
+            .workload
+            .has_clients()
+            .then(|| (describe::comes_back(options), describe::patience_ms(options))),
+        nemeses,
+    }
 }
 
 /// What is being done, for who watches; none where what comes of it is told all the while.

@@ -20,7 +20,7 @@ use anyhow::{Context, anyhow, bail};
 use checker::durability::FinalState;
 use checker::history::{BAD_VERSION, Event as Line, EventKind, HistoryWriter};
 use harness_core::load::Arrivals;
-use harness_core::nemeses::{self, Answer, LaneId, Sight};
+use harness_core::nemeses::{self, Answer, LaneId, Sight, Silence};
 use harness_core::run::{Command, Early, Phase, Run};
 use harness_sim::planned::{self, Ensemble, Setting};
 use node_wire::ids::ServerId;
@@ -34,6 +34,7 @@ use workloads::{Op, Outcome, Workload};
 use crate::clock::{RunNs, milliseconds, nanoseconds, whole_milliseconds};
 use crate::events::EventLog;
 use crate::exit::Failure;
+use crate::load::life::Life;
 use crate::load::recorder::Calm;
 use crate::nemesis::Schedule;
 use crate::nemesis::journal::Journal;
@@ -78,6 +79,7 @@ struct Virtual<'a> {
     counts: Counts,
     /// What succeeded since the last fault was gone.
     calm: Calm,
+    life: Life,
     /// What judges meanwhile, where a violation is to end the run.
     live: Option<Live>,
     /// What is waited for beside the load and the nemeses.
@@ -138,6 +140,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         history: HistoryWriter::new(file),
         counts: Counts::default(),
         calm: Calm::default(),
+        life: Life::default(),
         task: None,
         live: if options.fail_fast { Live::start(options.workload, &path, &prepared.progress) } else { None },
     };
@@ -207,6 +210,7 @@ impl Virtual<'_> {
         observed.fault_lines = Some(journal.lines());
         observed.lag = Lag { operations: self.counts.due, ..Lag::default() };
         observed.shed = self.world.shed();
+        observed.shut = self.world.shut();
         observed.workload_from_ns = moments.work_from;
         observed.workload_to_ns = moments.work_to;
         observed.timings.workload_ms = milliseconds(moments.work_to - moments.work_from);
@@ -342,6 +346,7 @@ impl Virtual<'_> {
         for mut line in self.world.take_lines() {
             self.counts.note(&line);
             self.calm.note(&line);
+            self.life.note(&line);
             self.history.write(&mut line).context("writing the history")?;
             if let Some(live) = &mut self.live {
                 live.push(line, self.world.now_us() * 1000, &mut || self.history.flush());
@@ -438,6 +443,10 @@ impl Sight for Virtual<'_> {
 
     fn load_has_shown(&self) -> bool {
         self.calm.shows(self.prepared.options.workload.functions(), MINIMUM_EACH)
+    }
+
+    fn silence(&self) -> Option<Silence> {
+        self.life.silence(self.now_ns())
     }
 }
 

@@ -97,6 +97,14 @@ impl Client {
         }
     }
 
+    /// The member that it set out for; none where it did not.
+    pub(super) fn goes_to(&self, members: &[MemberId]) -> Option<MemberId> {
+        match self.place {
+            Place::Connecting { to, .. } => members.get(to).copied(),
+            Place::Away { .. } | Place::At(_) => None,
+        }
+    }
+
     /// A member took it.
     pub(super) fn connected(&mut self, now: RunNs) {
         if let Place::Connecting { to, .. } = self.place {

@@ -25,16 +25,19 @@
 
 mod arrivals;
 mod client;
+mod connects;
 
 use std::collections::VecDeque;
 
 use runs::clock::RunNs;
 use runs::member::MemberId;
+use runs::observed::Shut;
 use workloads::outcome::{CLIENT_REPLACED, NO_CLIENT_FREE, NO_MEMBER_TOOK};
 use workloads::{Op, Outcome, Workload};
 
 pub use arrivals::Arrivals;
 use client::{Client, May};
+use connects::Connects;
 
 const MS: u64 = 1_000_000;
 
@@ -102,6 +105,7 @@ pub struct Load {
     due: VecDeque<RunNs>,
     shed: u64,
     open: bool,
+    connects: Connects,
 }
 
 impl Load {
@@ -119,7 +123,15 @@ impl Load {
             Client::new(number % members, u64::try_from(number).unwrap_or(u64::MAX), only_reads)
         };
         let clients = (0..terms.clients).map(client).collect();
-        Self { terms, workload, clients, due: VecDeque::new(), shed: 0, open: false }
+        Self {
+            terms,
+            workload,
+            clients,
+            due: VecDeque::new(),
+            shed: 0,
+            open: false,
+            connects: Connects::default(),
+        }
     }
 
     /// Lets clients in.
@@ -215,11 +227,17 @@ impl Load {
 
     /// The member that a client was sent to took it.
     pub fn connected(&mut self, client: ClientId, now: RunNs) {
+        if let Some(member) = self.clients[client].goes_to(&self.terms.members) {
+            self.connects.succeeded(member);
+        }
         self.clients[client].connected(now);
     }
 
     /// The member that a client was sent to did not take it.
     pub fn refused(&mut self, client: ClientId, now: RunNs) {
+        if let Some(member) = self.clients[client].goes_to(&self.terms.members) {
+            self.connects.failed(member, now);
+        }
         self.clients[client].refused(now);
     }
 
@@ -228,6 +246,18 @@ impl Load {
     pub fn not_there(&mut self, client: ClientId, now: RunNs) {
         self.clients[client].refused(now);
         self.clients[client].is_replaced = true;
+    }
+
+    /// When members took no connection of any client.
+    #[must_use]
+    pub fn shut(&self) -> Vec<Shut> {
+        self.connects.shut()
+    }
+
+    /// What a client is was replaced by a new one: it acts under a number that nobody used, and is nowhere.
+    pub fn is_new(&mut self, client: ClientId, now: RunNs) {
+        self.clients[client].process += u64::try_from(self.terms.clients).unwrap_or(u64::MAX);
+        self.clients[client].lost(now);
     }
 
     /// A client's connection is gone, or it gave it up.

@@ -63,6 +63,20 @@ pub trait Sight {
     }
     /// Whether the load has shown enough since the last fault was gone ([`Command::CalmBegins`]).
     fn load_has_shown(&self) -> bool;
+    /// What of the system acknowledges nothing any more though it is asked; none where all do, or where nobody
+    /// can tell.
+    fn silence(&self) -> Option<Silence> {
+        None
+    }
+}
+
+/// Of the system, or of a key, nothing was acknowledged for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// When something was acknowledged last.
+    pub since: RunNs,
+    /// When the first change of the run was.
+    pub first: RunNs,
 }
 
 /// How much of the schedule is still carried out.

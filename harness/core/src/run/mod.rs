@@ -9,7 +9,8 @@
 //! 3. **Healing.** What is in force is healed; clients work on meanwhile.
 //! 4. **Showing.** The load goes on, up to a bound, until enough succeeded since the last fault to tell that
 //!    the ensemble recovered from it: a fault that was slow to heal leaves little of the time limit, and a
-//!    run that ends there has shown nothing.
+//!    run that ends there has shown nothing. Where something acknowledges nothing any more, it goes on until
+//!    that has lasted for so long that it is for good, or is over.
 //! 5. **Leaving.** Nothing falls due any more; clients end what is under way, and leave.
 //! 6. **Settling.** All members are to serve again.
 //! 7. **Reading.** Every member that serves is read a last time, again and again until what is read is
@@ -23,16 +24,20 @@
 use std::collections::VecDeque;
 
 use runs::clock::RunNs;
+use runs::comes_back::ComesBack;
 use runs::member::MemberId;
-use runs::numbers::NS_PER_MS;
+use runs::numbers::{NS_PER_MS, NS_PER_S};
 use runs::views;
 
-use crate::nemeses::{self, Nemeses, Sight};
+use crate::nemeses::{self, Nemeses, Sight, Silence};
 use crate::schedule::Schedule;
 
 /// How long the load may go on beyond the time limit to show what became of the ensemble after its last
 /// fault.
 const AFTERMATH_NS: RunNs = 5_000 * NS_PER_MS;
+/// To the time after which a silence is for good is added, because the judge's clock leaves time out: this
+/// part of it, and so long.
+const GOOD_MEASURE: (RunNs, RunNs) = (8, 3_000 * NS_PER_MS);
 /// How long members may take to serve again after the work.
 const SETTLING_PATIENCE_NS: RunNs = 20_000 * NS_PER_MS;
 /// The same after an interrupt.
@@ -93,6 +98,9 @@ pub struct Terms {
     /// How much longer last reads may take for sessions that were left to expire, in ns; zero where there are
     /// none.
     pub expiry_ns: RunNs,
+    /// What the system promises about coming back, and the silence after which members give up on one another,
+    /// in ms; none where nobody waits for that.
+    pub comes_back: Option<(ComesBack, Option<u64>)>,
     /// Whom nemeses act on.
     pub nemeses: nemeses::Terms,
 }
@@ -132,6 +140,8 @@ pub struct Run {
     nemeses: Option<Nemeses>,
     /// When the phase, or the pause between two rounds of reads, is over at the latest.
     until: RunNs,
+    /// Since when nothing is in force any more.
+    healed: RunNs,
     /// When the last round of reads may begin.
     read_until: RunNs,
     /// Who serves, and is read.
@@ -152,6 +162,7 @@ impl Run {
             is_asked: false,
             nemeses: None,
             until: 0,
+            healed: 0,
             read_until: 0,
             readers: Vec::new(),
             early: None,
@@ -221,7 +232,9 @@ impl Run {
                 }
             }
             Phase::Healing if self.is_healed() => {
-                if self.early.is_none() && !self.schedule.faults.is_empty() {
+                self.healed = now;
+                let shows = !self.schedule.faults.is_empty() || self.is_for_good_at(sight).is_some();
+                if self.early.is_none() && shows {
                     self.until = now + AFTERMATH_NS;
                     self.enter(Phase::Showing);
                 } else if self.early == Some(Early::Failed) {
@@ -230,9 +243,19 @@ impl Run {
                     self.leave();
                 }
             }
-            Phase::Showing if self.early.is_some() || now >= self.until || sight.load_has_shown() => {
-                self.leave()
-            }
+            Phase::Showing if self.early.is_some() => self.leave(),
+            Phase::Showing => match self.is_for_good_at(sight).filter(|at| *at > now) {
+                Some(at) if now >= self.until => {
+                    let seconds = (at - now).div_ceil(NS_PER_S);
+                    self.out.push_back(Command::Say(format!(
+                        "nothing, or not every key, is acknowledged; the load goes on for {seconds} s more, \
+                         to see whether that is for good"
+                    )));
+                    self.until = at;
+                }
+                None if now >= self.until || sight.load_has_shown() => self.leave(),
+                Some(_) | None => return false,
+            },
             Phase::Settling => {
                 let views = sight.views();
                 if !views::settled(&views) && now < self.until {
@@ -253,6 +276,19 @@ impl Run {
             _ => return false,
         }
         true
+    }
+
+    /// When what is silent now would be so for good; none where nothing is, or where nobody waits for that.
+    fn is_for_good_at(&self, sight: &dyn Sight) -> Option<RunNs> {
+        let Silence { since, first } = sight.silence()?;
+        Some(since.max(self.healed) + self.waits_for(first)?)
+    }
+
+    /// How long a silence is waited for.
+    fn waits_for(&self, first: RunNs) -> Option<RunNs> {
+        let (comes_back, patience_ms) = self.terms.comes_back.as_ref()?;
+        let bound = comes_back.bound_ns(*patience_ms, first)?;
+        Some(bound + bound / GOOD_MEASURE.0 + GOOD_MEASURE.1)
     }
 
     fn is_healed(&self) -> bool {
@@ -295,7 +331,9 @@ impl Run {
         self.until = now + self.terms.time_limit_ns;
         self.nemeses = Some(Nemeses::new(&self.schedule, &self.terms.nemeses, now));
         self.enter(Phase::Work);
-        self.out.push_back(Command::OpenLoad(now, self.until + AFTERMATH_NS));
+        // Twice, as the silence may begin when everything is healed at last.
+        let silence = self.waits_for(now).map_or(0, |most| 2 * most);
+        self.out.push_back(Command::OpenLoad(now, self.until + AFTERMATH_NS + silence));
     }
 
     /// All clients are gone.

@@ -1,12 +1,12 @@
 //! The phases of a run, one script a rule, in virtual time.
 //!
-//! A script begins with `begin [limit=MS] [expiry=MS]`, on three members, and names the faults to come with
+//! A script begins with `begin [limit=MS] [expiry=MS] [within=MS]`, on three members, and names the faults to come with
 //! `fault KIND at=MS [hold=MS]`. `at MS` moves the clock. `next` has everything done whose time has come, and
 //! tells what the driver is to do; what the nemeses ask is answered at once, as it should be, but for a
 //! healed fault that is not `seen` to be gone. `set-up`, `left`, `settled` and `unsettled` are the driver's
 //! answers, `failed` says that a nemesis could not do something. `interrupt` and `violation` end the run
-//! early; `done` says that the work came to its own end. `down n1`, `looks n1`, `up n1`, `shown` and
-//! `not-shown` say what is seen of members and load. `wake` tells when there is something to do, and whether
+//! early; `done` says that the work came to its own end. `down n1`, `looks n1`, `up n1`, `shown`,
+//! `not-shown`, `silent` and `answered` say what is seen of members and load. `wake` tells when there is something to do, and whether
 //! all is over.
 
 use std::collections::BTreeMap;
@@ -19,6 +19,7 @@ use harness_core::nemeses::{self, Answer, Look};
 use harness_core::proof::Proof;
 use harness_core::run::{Command, Early, Run, Terms};
 use harness_core::schedule::{PlannedFault, Schedule};
+use runs::comes_back::ComesBack;
 use runs::member::MemberId;
 use runs::views::{Stand, leader_of};
 
@@ -44,7 +45,10 @@ impl Script {
         let mut words = command.consume_args();
         let limit: u64 = words.take_key("limit").unwrap_or("10000").parse()?;
         let expiry: u64 = words.take_key("expiry").unwrap_or("0").parse()?;
+        let within = words.take_key("within").map(str::parse).transpose()?;
         words.reject_next()?;
+        let comes_back =
+            within.map(|within| (ComesBack { within_ms: Some(within), ..ComesBack::default() }, None));
         let members: Vec<MemberId> = (1..=3).map(MemberId).collect();
         self.seen = Seen::all_well(&members);
         let nemeses = nemeses::Terms {
@@ -55,7 +59,7 @@ impl Script {
             glance_ns: 5 * MS,
             tells_leader: true,
         };
-        self.terms = Some(Terms { time_limit_ns: limit * MS, expiry_ns: expiry * MS, nemeses });
+        self.terms = Some(Terms { time_limit_ns: limit * MS, expiry_ns: expiry * MS, comes_back, nemeses });
         Ok(())
     }
 
@@ -178,6 +182,8 @@ impl goldenscript::Runner for Script {
             }
             "shown" => self.seen.shown = true,
             "not-shown" => self.seen.shown = false,
+            "silent" => self.seen.silent = Some(now),
+            "answered" => self.seen.silent = None,
             "unseen" => self.unseen = true,
             "seen" => self.seen_gone()?,
             "wake" => {

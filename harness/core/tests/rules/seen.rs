@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use harness_core::nemeses::Sight;
+use harness_core::nemeses::{Sight, Silence};
 use runs::member::MemberId;
 use runs::views::{Leader, Stand, View};
 
@@ -12,6 +12,8 @@ pub(crate) struct Seen {
     pub(crate) views: BTreeMap<MemberId, View>,
     pub(crate) leader: Option<Leader>,
     pub(crate) shown: bool,
+    /// Since when nothing is acknowledged.
+    pub(crate) silent: Option<u64>,
 }
 
 /// How a member stands that serves in the first epoch, under the first member.
@@ -25,6 +27,7 @@ impl Seen {
             views: members.iter().map(|member| (*member, view.clone())).collect(),
             leader: Some(Leader { id: MemberId(1), epoch: 1 }),
             shown: true,
+            silent: None,
         }
     }
 }
@@ -40,5 +43,9 @@ impl Sight for Seen {
 
     fn load_has_shown(&self) -> bool {
         self.shown
+    }
+
+    fn silence(&self) -> Option<Silence> {
+        self.silent.map(|since| Silence { since, first: 0 })
     }
 }

@@ -27,6 +27,7 @@ use node_core::commit_times::{CommitTimes, Counted};
 use node_core::io;
 use node_core::io::StoreOp;
 use node_wire::ids::{ServerId, Zxid};
+use runs::observed::Shut;
 use workloads::{Op, Outcome, Workload};
 
 use super::{Event, World};
@@ -161,6 +162,8 @@ pub trait Ensemble {
     fn next_process(&self) -> u64;
     /// Operations that were due while too many others waited.
     fn shed(&self) -> u64;
+    /// When members took no connection of any client.
+    fn shut(&self) -> Vec<Shut>;
     /// The workload's first operations.
     fn first_operations(&mut self) -> Vec<Op>;
     /// The workload's last operations.
@@ -422,6 +425,10 @@ impl Ensemble for World {
 
     fn shed(&self) -> u64 {
         self.plan_of().load.rules.shed()
+    }
+
+    fn shut(&self) -> Vec<Shut> {
+        self.plan_of().load.rules.shut()
     }
 
     fn first_operations(&mut self) -> Vec<Op> {
