@@ -42,7 +42,7 @@ pub mod zookeeper;
 use std::pin::Pin;
 
 pub use alongside::{Alongside, Hold, Remote};
-pub use client::{Client, ClientSettings, Connected};
+pub use client::{Client, ClientSettings, Connected, NO_PROCESS};
 pub use look::{Inside, Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
 pub use own::{Deed, Order};
 pub use service::{Auxiliaries, Auxiliary, Condition, Dependency, HealthCheck, Service, Volume};

@@ -11,6 +11,7 @@ use std::{fmt, io};
 use checker::history::Function;
 use harness_core::cut::Pair;
 use harness_core::fault::{Nemesis, Server};
+use runs::comes_back::ComesBack;
 use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::{Promised, SystemInfo};
@@ -146,6 +147,11 @@ pub trait System: fmt::Debug + Send + Sync {
     fn promises(&self, workload: Kind) -> Promised {
         let _ = workload;
         Promised::default()
+    }
+
+    /// Whether it acknowledges changes again, without anybody's help, when nothing is broken any more.
+    fn comes_back(&self) -> ComesBack {
+        ComesBack::default()
     }
 
     /// The longest silence between members that none of them takes for an end.

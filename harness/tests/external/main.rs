@@ -4,6 +4,7 @@
 mod begun;
 mod faults;
 mod locks;
+mod stopped;
 mod transactions;
 mod watches;
 

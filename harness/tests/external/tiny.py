@@ -12,6 +12,8 @@ the next position. With --loses each 20th write is left out there, with --repeat
 it is told before the one that it follows, and with --trims the log has its newest 12 writes.
 A lock is a lease: `acquire K MS` gives a token, or `busy`; `renew K TOKEN MS` and `release K TOKEN` are for its
 holder; `holders K` lists the token of whoever holds.
+With --stops-WAY it stops for good some seconds after its first request: it refuses all (refusing), answers nothing
+(silent), ends (dead), or answers nothing at the first member alone (member) or refuses one key alone (key).
 Members dial each other and send `ping` all the while, so that cuts between them have something to hold.
 """
 import fcntl
@@ -28,6 +30,23 @@ client_port, peer_port, path, leader, apart = (
 forgets, doubles, torn = "--forgets" in sys.argv, "--doubles" in sys.argv, "--torn" in sys.argv
 others = [one.rsplit(":", 1) for one in sys.argv[5].split(",") if one]
 own, lock = {}, threading.Lock()
+stops = next((flag[len("--stops-"):] for flag in sys.argv if flag.startswith("--stops-")), None)
+# When it was asked first, for something that counts.
+asked = []
+
+
+def stopped(words):
+    """What it says when it has stopped, to what it has stopped for; None while it goes on."""
+    if stops is None or words[0] in ("ping", "role"):
+        return None
+    asked.append(time.monotonic())
+    if asked[-1] < asked[0] + 4 or (stops == "key" and words[1] != "1") or (stops == "member" and not leader):
+        return None
+    if stops == "dead":
+        os._exit(1)
+    if stops in ("silent", "member"):
+        time.sleep(1000)
+    return "stuck"
 
 
 def on_values(change):
@@ -163,7 +182,8 @@ class Handler(socketserver.StreamRequestHandler):
 
     def handle(self):
         for line in self.rfile:
-            self.wfile.write((reply(line.decode().split()) + "\n").encode())
+            words = line.decode().split()
+            self.wfile.write(((stopped(words) or reply(words)) + "\n").encode())
 
 
 class Server(socketserver.ThreadingTCPServer):

@@ -31,6 +31,8 @@ def ask(member, seconds, words):
         connections.pop(member).close()
         return {"type": "info", "error": repr(error)}
     answer = line.decode().strip()
+    if answer == "stuck":
+        return {"type": "fail", "error": "stuck"}
     if words[0] in ("acquire", "renew", "release"):
         return {"type": "fail", "error": "busy"} if answer == "busy" else {"type": "ok", "value": int(answer)} if (
             words[0] == "acquire") else {"type": "ok"}

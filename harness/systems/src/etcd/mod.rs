@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use checker::history::Function;
 use checker::orders::Orders;
+use runs::comes_back::{ComesBack, When};
 use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::SystemInfo;
@@ -90,6 +91,11 @@ impl System for Etcd {
                 Some("this client of etcd has no sessions".to_owned())
             }
         }
+    }
+
+    fn comes_back(&self) -> ComesBack {
+        let source = "https://etcd.io/docs/v3.5/op-guide/failures/".to_owned();
+        ComesBack { when: When::WithQuorum, source, ..ComesBack::default() }
     }
 
     /// A follower waits for one to two of its election time-outs, drawn anew for each term (Ongaro's thesis,

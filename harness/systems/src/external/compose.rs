@@ -37,6 +37,8 @@ pub(super) struct Compose {
     pub(super) services: Vec<Service>,
     /// The other services.
     pub(super) auxiliaries: Auxiliaries,
+    /// Whether a policy of its own would start a member again.
+    pub(super) restarted: bool,
     /// What the file asks for that is done otherwise here.
     pub(super) notes: Vec<String>,
 }
@@ -102,6 +104,7 @@ pub(super) fn parse(
         })?;
         leave_members_out(other, &harness.members, &mut notes);
     }
+    let restarted = members.iter().any(|member| member.restarted);
     let depend: Vec<(String, Vec<Dependency>)> =
         members.iter().map(|member| (member.service.name.clone(), member.after.clone())).collect();
     let mut auxiliaries = depends::arranged(&depend, others, &services, &mut notes)?;
@@ -110,7 +113,7 @@ pub(super) fn parse(
     notes.sort();
     notes.dedup();
     let name = file.get("name").map(|name| text_of(name, "name")).transpose()?;
-    Ok(Compose { name, services, auxiliaries, harness, notes })
+    Ok(Compose { name, services, auxiliaries, harness, restarted, notes })
 }
 
 /// What a service is in a run.
@@ -127,11 +130,13 @@ struct Read {
     service: Service,
     after: Vec<Dependency>,
     health: Option<HealthCheck>,
+    /// By a policy that is left out.
+    restarted: bool,
 }
 
 impl Read {
     fn auxiliary(self) -> Auxiliary {
-        let Self { service, after, health } = self;
+        let Self { service, after, health, restarted: _ } = self;
         Auxiliary { service, after, health }
     }
 }
@@ -258,7 +263,7 @@ fn service_of(
 ) -> Result<Read, String> {
     let Value::Mapping(written) = service else { return Err("image: must be there".to_owned()) };
     let mut member = Service { name: name.to_owned(), aliases: vec![name.to_owned()], ..Service::default() };
-    let (mut after, mut asked) = (Vec::new(), None);
+    let (mut after, mut asked, mut restarted) = (Vec::new(), None, false);
     for (key, value) in written {
         let key = text_of(key, "a key")?;
         let because = |why: String| format!("{key}: {why}");
@@ -276,6 +281,7 @@ fn service_of(
             "ulimits" => member.ulimits = ulimits(value).map_err(because)?,
             "cap_add" => member.cap_add = texts(value).map_err(because)?,
             "restart" => {
+                restarted = value.as_str() != Some("no") && *value != Value::Bool(false);
                 notes.push("restart: is left out: the harness alone starts services again".to_owned());
             }
             "ports" => notes.push("ports: are left out: members are found at their own addresses".to_owned()),
@@ -295,7 +301,7 @@ fn service_of(
     if member.image.is_empty() {
         return Err("image: must be there".to_owned());
     }
-    Ok(Read { service: member, after, health: asked })
+    Ok(Read { service: member, after, health: asked, restarted })
 }
 
 /// A list of words, or a line that is taken apart as a shell would, which Compose does too.
@@ -532,6 +538,7 @@ mod tests {
         );
         assert_eq!(b.aliases, ["b", "x", "c"]);
         assert!(compose.notes.len() == 1 && compose.notes[0].starts_with("restart:"), "{:?}", compose.notes);
+        assert!(compose.restarted);
     }
 
     #[test]

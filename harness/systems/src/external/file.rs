@@ -24,6 +24,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use runs::clock::whole_milliseconds;
+use runs::comes_back::{ComesBack, When};
 use runs::results::Promised;
 use runs::span;
 use workloads::{Kind, Promise};
@@ -80,6 +82,8 @@ pub struct Description {
     pub client: Option<Arc<Program>>,
     /// By the workload's name, what is promised.
     pub promises: BTreeMap<String, Promised>,
+    /// Whether it acknowledges changes again when nothing is broken any more.
+    pub comes_back: ComesBack,
     /// Faults of the user's own.
     pub faults: Vec<OwnFault>,
     /// Variables of the harness's own environment that say how the system is set up.
@@ -150,7 +154,7 @@ pub(super) fn described(text: &str, path: &Path) -> Result<Description, String> 
 /// Reads a Compose file with a block of ours.
 pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, String> {
     let compose = compose::parse(text, &folder, &|name| std::env::var(name).ok())?;
-    let Compose { name, harness, services, auxiliaries, notes } = compose;
+    let Compose { name, harness, services, auxiliaries, restarted, notes } = compose;
     let name = name.or_else(|| services.first().map(|service| service.image.clone()));
     let homes: Vec<String> =
         services.iter().map(|service| format!("{}:{}", service.name, harness.ports.client)).collect();
@@ -170,6 +174,9 @@ pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, 
         farewell: harness.farewell,
         gives_up_after: harness.gives_up_after,
         interval: harness.interval,
+        comes_back: harness.comes_back,
+        comes_back_within: harness.comes_back_within,
+        restarted,
         client: harness.client,
         promises: harness.promises,
         faults: harness.faults,
@@ -233,6 +240,9 @@ pub fn parse(text: &str, stem: &str, folder: PathBuf) -> Result<Description, Str
         farewell: member.farewell,
         gives_up_after: member.gives_up_after,
         interval: member.interval,
+        comes_back: member.comes_back,
+        comes_back_within: member.comes_back_within,
+        restarted: false,
         client,
         promises,
         faults,
@@ -251,6 +261,10 @@ struct Asked {
     farewell: Option<String>,
     gives_up_after: Option<String>,
     interval: Option<String>,
+    comes_back: Option<WrittenPromise>,
+    comes_back_within: Option<String>,
+    /// A policy that the bench leaves out would start members again.
+    restarted: bool,
     client: Option<WrittenClient>,
     promises: BTreeMap<String, WrittenPromise>,
     faults: BTreeMap<String, WrittenFault>,
@@ -294,11 +308,51 @@ impl Asked {
             gives_up_after,
             interval: time("interval", self.interval, usual_interval)?,
             client,
+            comes_back: comes_back(&key, self.comes_back, self.comes_back_within.as_deref(), self.restarted)?,
             promises: self.promises.into_iter().map(promise).collect::<Result<_, _>>()?,
             faults,
             variables: variables(self.variables)?,
         })
     }
+}
+
+/// What the file says about coming back; `key` is where such a key stands.
+fn comes_back(
+    key: &dyn Fn(&str) -> String,
+    written: Option<WrittenPromise>,
+    within: Option<&str>,
+    restarted: bool,
+) -> Result<ComesBack, String> {
+    let (when, source) = match written {
+        None => (When::default(), String::new()),
+        Some(WrittenPromise::Alone(text)) => (named(key, &text)?, "its file".to_owned()),
+        Some(WrittenPromise::WithSource { promise, source }) => (named(key, &promise)?, source),
+    };
+    let within_ms = match within {
+        None => None,
+        Some(_) if when == When::Never => {
+            return Err(format!(
+                "{}: it never comes back by its own word; leave one of them out",
+                key("comes_back_within")
+            ));
+        }
+        Some(text) => {
+            let within = span::parse(text).map_err(|why| format!("{}: {why}", key("comes_back_within")))?;
+            if within.is_zero() {
+                return Err(format!(
+                    "{}: nothing comes back at once; write a span",
+                    key("comes_back_within")
+                ));
+            }
+            Some(whole_milliseconds(within))
+        }
+    };
+    Ok(ComesBack { when, within_ms, source, restarted })
+}
+
+fn named(key: &dyn Fn(&str) -> String, text: &str) -> Result<When, String> {
+    let known = || When::ALL.map(When::name).join(", ");
+    When::named(text).ok_or_else(|| format!("{} = \"{text}\": write {}", key("comes_back"), known()))
 }
 
 /// Names of variables, each once.

@@ -48,6 +48,7 @@ use checker::history::Function;
 use checker::orders::Orders;
 use harness_core::fault::Nemesis;
 use runs::clock::whole_milliseconds;
+use runs::comes_back::ComesBack;
 use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::{Promised, SystemInfo};
@@ -229,6 +230,10 @@ impl System for External {
 
     fn promises(&self, workload: Kind) -> Promised {
         self.description.promises.get(workload.name()).cloned().unwrap_or_default()
+    }
+
+    fn comes_back(&self) -> ComesBack {
+        self.description.comes_back.clone()
     }
 
     fn patience(&self, wanted: &Wanted) -> Duration {

@@ -76,6 +76,8 @@ pub(super) struct WrittenHarness {
     pub(super) farewell: Option<String>,
     pub(super) gives_up_after: Option<String>,
     pub(super) interval: Option<String>,
+    pub(super) comes_back: Option<WrittenPromise>,
+    pub(super) comes_back_within: Option<String>,
 }
 
 /// Some of the members.
@@ -117,6 +119,8 @@ pub(super) struct WrittenMember {
     pub(super) farewell: Option<String>,
     pub(super) gives_up_after: Option<String>,
     pub(super) interval: Option<String>,
+    pub(super) comes_back: Option<WrittenPromise>,
+    pub(super) comes_back_within: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

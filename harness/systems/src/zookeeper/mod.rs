@@ -33,6 +33,7 @@ use harness_core::fault::Server;
 use harness_core::seed;
 use rand::seq::SliceRandom;
 use runs::clock::whole_milliseconds;
+use runs::comes_back::{ComesBack, When};
 use runs::events::Said;
 use runs::member::MemberId;
 use runs::results::{Promised, SystemInfo};
@@ -162,6 +163,16 @@ impl System for ZooKeeper {
             return Promised::default();
         }
         Promised { what: Promise::LinearizableUpdates, source: "ZOOKEEPER-1675".to_owned() }
+    }
+
+    fn comes_back(&self) -> ComesBack {
+        let source = match self {
+            Self::Node => "ARCHITECTURE.md",
+            Self::Apache | Self::Mixed { .. } => {
+                "https://zookeeper.apache.org/doc/current/zookeeperInternals.html"
+            }
+        };
+        ComesBack { when: When::WithQuorum, source: source.to_owned(), ..ComesBack::default() }
     }
 
     /// ZooKeeper's own limits rule where one of the members is Java's.
