@@ -18,8 +18,8 @@ use crate::clock::{RunClock, RunNs};
 /// How long one member may take to answer a connect.
 const CONNECT_PATIENCE: Duration = Duration::from_nanos(CONNECT_PATIENCE_NS);
 
-/// A client that was refused for so long, and nothing else, is replaced by a new one: that it is refused may be
-/// its own fault.
+/// A client that was refused for so long, and nothing else, is replaced by a new one: that it is refused may
+/// be its own fault.
 const WORN_NS: RunNs = 5_000_000_000;
 
 /// A client.
@@ -116,8 +116,8 @@ impl LoadClient {
         }
     }
 
-    /// A new client takes its place where it was refused for too long. An application is one for good, and so is
-    /// whose sessions are judged.
+    /// A new client takes its place where it was refused for too long. An application is one for good, and so
+    /// is whose sessions are judged.
     fn is_renewed(&mut self, queue: &Queue) {
         let now = self.shared.clock.now();
         let is_worn = self.refused_since.is_some_and(|since| now.saturating_sub(since) >= WORN_NS);

@@ -10,8 +10,8 @@ use runs::silence::{Sign, sign_of_line};
 
 use crate::clock::RunNs;
 
-/// What was not decided for so long is silent, in ns. It is short: whoever waits for nothing is told by the next
-/// answer.
+/// What was not decided for so long is silent, in ns. It is short: whoever waits for nothing is told by the
+/// next answer.
 const SILENT_NS: RunNs = 2 * NS_PER_S;
 /// A key that nobody was refused for so long is not asked for any more, in ns.
 const ASKED_NS: RunNs = 3 * NS_PER_S;
@@ -50,8 +50,8 @@ impl Life {
         }
     }
 
-    /// What is silent at this moment, all or a key, since when it is longest. What was never decided at all is
-    /// no silence.
+    /// What is silent at this moment, all or a key, since when it is longest. What was never decided at all
+    /// is no silence.
     pub(crate) fn silence(&self, now: RunNs) -> Option<Silence> {
         let (first, last) = self.span?;
         let is_long = |since: &RunNs| now.saturating_sub(*since) >= SILENT_NS;

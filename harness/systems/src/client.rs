@@ -45,7 +45,8 @@ pub enum Connected {
     Replaced,
 }
 
-/// Why a client could not set out that is a process of its own: none was ready. That is not the member's doing.
+/// Why a client could not set out that is a process of its own: none was ready. That is not the member's
+/// doing.
 pub const NO_PROCESS: &str = "no process of the client was ready in time";
 
 impl Connected {

@@ -3,8 +3,8 @@
 
 use super::{Folder, ended, text};
 
-/// The way, the time limit, and what the headline says. Where all is silent, or a key, the run waits by itself
-/// until that is for good.
+/// The way, the time limit, and what the headline says. Where all is silent, or a key, the run waits by
+/// itself until that is for good.
 const WAYS: [(&str, &str, &str); 5] = [
     ("refusing", "12s", "no write was acknowledged for the last"),
     ("silent", "12s", "no write was acknowledged for the last"),

@@ -186,7 +186,8 @@ impl<'a> Silences<'a> {
         &ops[first..ops.partition_point(|op| op.invoke_ns < to).max(first)]
     }
 
-    /// How long what is covered is, joined over short gaps, without the time in which the machine stood still.
+    /// How long what is covered is, joined over short gaps, without the time in which the machine stood
+    /// still.
     fn running(&self, mut covered: Vec<(u64, u64)>) -> u64 {
         covered.sort_unstable();
         let mut joined: Vec<(u64, u64)> = Vec::new();

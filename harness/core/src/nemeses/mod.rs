@@ -63,8 +63,8 @@ pub trait Sight {
     }
     /// Whether the load has shown enough since the last fault was gone ([`Command::CalmBegins`]).
     fn load_has_shown(&self) -> bool;
-    /// What of the system acknowledges nothing any more though it is asked; none where all do, or where nobody
-    /// can tell.
+    /// What of the system acknowledges nothing any more though it is asked; none where all do, or where
+    /// nobody can tell.
     fn silence(&self) -> Option<Silence> {
         None
     }

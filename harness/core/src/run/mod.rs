@@ -98,8 +98,8 @@ pub struct Terms {
     /// How much longer last reads may take for sessions that were left to expire, in ns; zero where there are
     /// none.
     pub expiry_ns: RunNs,
-    /// What the system promises about coming back, and the silence after which members give up on one another,
-    /// in ms; none where nobody waits for that.
+    /// What the system promises about coming back, and the silence after which members give up on one
+    /// another, in ms; none where nobody waits for that.
     pub comes_back: Option<(ComesBack, Option<u64>)>,
     /// Whom nemeses act on.
     pub nemeses: nemeses::Terms,

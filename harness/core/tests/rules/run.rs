@@ -1,13 +1,13 @@
 //! The phases of a run, one script a rule, in virtual time.
 //!
-//! A script begins with `begin [limit=MS] [expiry=MS] [within=MS]`, on three members, and names the faults to come with
-//! `fault KIND at=MS [hold=MS]`. `at MS` moves the clock. `next` has everything done whose time has come, and
-//! tells what the driver is to do; what the nemeses ask is answered at once, as it should be, but for a
-//! healed fault that is not `seen` to be gone. `set-up`, `left`, `settled` and `unsettled` are the driver's
-//! answers, `failed` says that a nemesis could not do something. `interrupt` and `violation` end the run
-//! early; `done` says that the work came to its own end. `down n1`, `looks n1`, `up n1`, `shown`,
-//! `not-shown`, `silent` and `answered` say what is seen of members and load. `wake` tells when there is something to do, and whether
-//! all is over.
+//! A script begins with `begin [limit=MS] [expiry=MS] [within=MS]`, on three members, and names the faults to
+//! come with `fault KIND at=MS [hold=MS]`. `at MS` moves the clock. `next` has everything done whose time has
+//! come, and tells what the driver is to do; what the nemeses ask is answered at once, as it should be, but
+//! for a healed fault that is not `seen` to be gone. `set-up`, `left`, `settled` and `unsettled` are the
+//! driver's answers, `failed` says that a nemesis could not do something. `interrupt` and `violation` end the
+//! run early; `done` says that the work came to its own end. `down n1`, `looks n1`, `up n1`, `shown`,
+//! `not-shown`, `silent` and `answered` say what is seen of members and load. `wake` tells when there is
+//! something to do, and whether all is over.
 
 use std::collections::BTreeMap;
 use std::error::Error;

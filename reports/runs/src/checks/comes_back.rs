@@ -103,9 +103,7 @@ pub fn check(
     };
     let stretches = stretches(promised, faults, &judge, first);
     let longest = stretches.iter().map(|stretch| stretch.to - stretch.from).max().unwrap_or(0);
-    let is_busy = stalls::too_busy(observed);
-    let mut findings = Vec::new();
-    let mut open = None;
+    let (is_busy, mut findings, mut open) = (stalls::too_busy(observed), Vec::new(), None);
     if !is_busy {
         for stretch in &stretches {
             let (found, left) = judge.all(stretch, history);
@@ -165,8 +163,8 @@ fn lives<'a>(ops: impl Iterator<Item = &'a Op>) -> Vec<u64> {
     lives
 }
 
-/// When a fault was proven to be gone; never where nobody saw that. What kills or stops processes is gone when
-/// these run again, whether they serve or not.
+/// When a fault was proven to be gone; never where nobody saw that. What kills or stops processes is gone
+/// when these run again, whether they serve or not.
 fn gone_ns(fault: &FaultRecord, observed: &Observed) -> u64 {
     if let Some(gone) = fault.verified_healed_ns {
         return gone;
