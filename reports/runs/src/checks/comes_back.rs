@@ -16,9 +16,9 @@ use checker::history::{Extent, History, Op};
 use checker::verdict::{CheckResult, Verdict};
 use serde_json::json;
 
+use super::Check;
 use super::promises::MINIMUM_EACH;
 use super::recovery::Logs;
-use super::Check;
 use crate::causes::{self, Ender};
 use crate::comes_back::{ComesBack, When};
 use crate::events::{Event, Stamped};
@@ -169,7 +169,8 @@ fn gone_ns(fault: &FaultRecord, observed: &Observed) -> u64 {
     if let Some(gone) = fault.verified_healed_ns {
         return gone;
     }
-    let asked = fault.heal_asked_ns.filter(|_| fault.acts_by(|by| matches!(by, Mechanism::Kill | Mechanism::Pause)));
+    let asked =
+        fault.heal_asked_ns.filter(|_| fault.acts_by(|by| matches!(by, Mechanism::Kill | Mechanism::Pause)));
     let Some(asked) = asked else { return u64::MAX };
     let runs_from = |member: &u64| {
         let again = |stamped: &&Stamped| {
@@ -229,7 +230,8 @@ enum Process {
 impl Judge<'_> {
     fn process(&self, member: u64, at: u64) -> Process {
         let mut state = Process::Runs;
-        let own = self.observed.events.iter().filter(|stamped| stamped.node.0 == member && stamped.time <= at);
+        let own =
+            self.observed.events.iter().filter(|stamped| stamped.node.0 == member && stamped.time <= at);
         for stamped in own {
             state = match &stamped.event {
                 Event::Spawned | Event::Resumed => Process::Runs,
@@ -362,10 +364,10 @@ impl Judge<'_> {
             let ended = |op: &Op| op.complete_ns;
             let own = history.ops().iter().filter(|op| op.node == Some(member)).filter(is_life);
             let Some(last) = own.filter_map(ended).max() else { continue };
-            let others: Vec<u64> = history.ops().iter().filter(of_others).filter(is_life).filter_map(ended).collect();
-            let calm = |fault: &FaultRecord| {
-                fault.injected_ns.is_none() || gone_ns(fault, self.observed) <= last
-            };
+            let others: Vec<u64> =
+                history.ops().iter().filter(of_others).filter(is_life).filter_map(ended).collect();
+            let calm =
+                |fault: &FaultRecord| fault.injected_ns.is_none() || gone_ns(fault, self.observed) <= last;
             let served_until = others.iter().max().copied().unwrap_or(0);
             if !faults.iter().all(calm) {
                 continue;
@@ -380,8 +382,7 @@ impl Judge<'_> {
                 }
                 continue;
             }
-            let served_beside =
-                others.iter().any(|at| (last.saturating_sub(BESIDE_NS)..=last).contains(at));
+            let served_beside = others.iter().any(|at| (last.saturating_sub(BESIDE_NS)..=last).contains(at));
             let still_served = served_until.saturating_add(BESIDE_NS) > self.end;
             let is_long = self.end.saturating_sub(last) >= self.bound;
             if process != Process::Runs || !is_long || !served_beside || !still_served {
@@ -403,8 +404,7 @@ impl Judge<'_> {
 
 /// The spans between these moments, and to both ends.
 fn gaps(moments: &[u64], from: u64, to: u64) -> Vec<(u64, u64)> {
-    let inside = &moments
-        [moments.partition_point(|at| *at < from)..moments.partition_point(|at| *at <= to)];
+    let inside = &moments[moments.partition_point(|at| *at < from)..moments.partition_point(|at| *at <= to)];
     let all: Vec<u64> = [&[from], inside, &[to]].concat();
     all.windows(2).filter(|pair| pair[0] < pair[1]).map(|pair| (pair[0], pair[1])).collect()
 }
@@ -432,7 +432,8 @@ fn told(evidence: &Evidence, who: &str) -> String {
         (unanswered, format!("{} without an answer", plural(unanswered, "operation"))),
         (connects, format!("{} to connect", plural(connects, "failed attempt"))),
     ];
-    let some: Vec<String> = words.into_iter().filter(|(number, _)| *number > 0).map(|(_, word)| word).collect();
+    let some: Vec<String> =
+        words.into_iter().filter(|(number, _)| *number > 0).map(|(_, word)| word).collect();
     format!("{} at {who}, of fresh clients too", some.join(", "))
 }
 

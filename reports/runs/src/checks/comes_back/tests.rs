@@ -111,7 +111,10 @@ fn a_system_that_refuses_all_or_is_silent_for_good_never_came_back() {
         accused(&check, "no write was acknowledged for the last 40.1 s, with nothing broken: ");
     }
     let after = judged(&run(), &[fault(20, Some(25))], &observed(60), history(60, until_20(Answer::None)));
-    accused(&after, "no write was acknowledged for the last 40.1 s, for 35.0 s of that with nothing broken: ");
+    accused(
+        &after,
+        "no write was acknowledged for the last 40.1 s, for 35.0 s of that with nothing broken: ",
+    );
 }
 
 #[test]
@@ -137,9 +140,8 @@ fn dead_processes_that_nobody_starts_again_never_came_back() {
 
 #[test]
 fn silence_between_two_faults_counts_and_one_within_a_fault_does_not() {
-    let silent = |from, to| {
-        move |asked: Asked| if (from..to).contains(&asked.s) { Answer::None } else { Answer::Ok }
-    };
+    let silent =
+        |from, to| move |asked: Asked| if (from..to).contains(&asked.s) { Answer::None } else { Answer::Ok };
     let faults = [fault(10, Some(15)), FaultRecord { id: "F2".to_owned(), ..fault(70, Some(75)) }];
     let between = judged(&run(), &faults, &observed(100), history(100, silent(20, 60)));
     accused(&between, "no write was acknowledged for 40.1 s from 19.905 s on, with nothing broken");
@@ -157,10 +159,9 @@ fn silence_between_two_faults_counts_and_one_within_a_fault_does_not() {
 
 #[test]
 fn signs_of_life_a_short_silence_and_what_the_bench_did_not_send_accuse_nobody() {
-    for (why, then) in [
-        ("a state that refuses", Answer::Refused("exists")),
-        ("the bench did not send", Answer::Unsent),
-    ] {
+    for (why, then) in
+        [("a state that refuses", Answer::Refused("exists")), ("the bench did not send", Answer::Unsent)]
+    {
         not_accused(&judged(&run(), &[], &observed(60), history(60, until_20(then))), why);
     }
     let short = judged(&run(), &[], &observed(45), history(45, until_20(Answer::None)));
@@ -168,7 +169,10 @@ fn signs_of_life_a_short_silence_and_what_the_bench_did_not_send_accuse_nobody()
     assert!(short.nothing_judged && short.summary.contains("for the last 25.1 s"), "{}", short.summary);
     let mut stalled = observed(60);
     stalled.stalls = vec![(30 * S, 45 * S)];
-    not_accused(&judged(&run(), &[], &stalled, history(60, until_20(Answer::None))), "the machine stood still");
+    not_accused(
+        &judged(&run(), &[], &stalled, history(60, until_20(Answer::None))),
+        "the machine stood still",
+    );
     let slow = |asked: Asked| if (15..60).contains(&asked.s) { Answer::Ok } else { Answer::None };
     not_accused(&judged(&run(), &[], &observed(100), history(100, slow)), "it is slow to start");
     let never = |_| Answer::None;
@@ -178,7 +182,10 @@ fn signs_of_life_a_short_silence_and_what_the_bench_did_not_send_accuse_nobody()
         Asked { member: 3, .. } => Answer::Unsent,
         _ => Answer::None,
     };
-    not_accused(&judged(&run(), &[], &observed(60), history(60, one_unseen)), "nobody asked the third member");
+    not_accused(
+        &judged(&run(), &[], &observed(60), history(60, one_unseen)),
+        "nobody asked the third member",
+    );
 }
 
 #[test]
@@ -220,10 +227,7 @@ fn one_member_that_dies_or_falls_silent_by_itself_is_accused_and_a_standby_is_no
         Asked { s, member: 2, .. } if s >= 20 => Answer::None,
         _ => Answer::Ok,
     };
-    accused(
-        &judged(&run(), &[], &observed(60), history(60, silent)),
-        "n2 served nobody for the last 4",
-    );
+    accused(&judged(&run(), &[], &observed(60), history(60, silent)), "n2 served nobody for the last 4");
     not_accused(
         &judged(&run(), &[fault(30, Some(31))], &observed(60), history(60, silent)),
         "a fault came since it last served",
