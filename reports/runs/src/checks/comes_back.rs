@@ -120,13 +120,15 @@ pub fn check(
     let bounds = duration(ns_to_ms(judge.bound));
     let evidence = json!({
         "bound_ms": ns_to_ms(judge.bound), "longest_calm_ms": ns_to_ms(longest),
-        "stretches": stretches.len(), "findings": findings, "source": promised.source, "kind": "it never came back",
+        "stretches": stretches.len(), "findings": findings, "source": promised.source,
+        "kind": "it never came back",
     });
     let result = match findings.as_slice() {
         [] if is_busy => nothing("the machine was too busy for anybody's time to mean anything".to_owned())?,
         [] if open.is_some() => nothing(open.unwrap_or_default())?,
         [] if longest < judge.bound => nothing(format!(
-            "only {bounds} without an acknowledged change are too long, and nothing was broken for {} at most",
+            "only {bounds} without an acknowledged change are too long, and nothing was broken for {} at \
+             most",
             duration(ns_to_ms(longest))
         ))?,
         [] => CheckResult::new(

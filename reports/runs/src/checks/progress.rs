@@ -105,7 +105,8 @@ pub fn check(
         }
     }
     let evidence = json!({
-        "stretches": stretches.len(), "noticed": tried.noticed, "answered": tried.answered, "findings": findings,
+        "stretches": stretches.len(), "noticed": tried.noticed, "answered": tried.answered,
+        "findings": findings,
     });
     let many = plural(u64::try_from(stretches.len()).unwrap_or(u64::MAX), "fault");
     if tried.is_nothing() && findings.is_empty() {
