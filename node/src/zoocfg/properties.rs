@@ -200,7 +200,8 @@ mod tests {
     /// What `java.util.Properties` of OpenJDK 17 says of each, with ZooKeeper's trimming.
     #[test]
     fn files_say_what_java_reads_in_them() {
-        let table: &[(&[u8], &[(&str, &str)])] = &[
+        type Row<'a> = (&'a [u8], &'a [(&'a str, &'a str)]);
+        let table: &[Row<'_>] = &[
             (b"a=b", &[("a", "b")]),
             (b"a:b\rc b\r\nd\tb\ne\x0cb", &[("a", "b"), ("c", "b"), ("d", "b"), ("e", "b")]),
             (b" \t a \t= \x0c b ", &[("a", "b")]),

@@ -229,6 +229,9 @@ enum Process {
     TakenAway,
 }
 
+/// Members that ended by themselves, and when.
+type Ended = Vec<(u64, u64)>;
+
 impl Judge<'_> {
     fn process(&self, member: u64, at: u64) -> Process {
         let mut state = Process::Runs;
@@ -249,7 +252,7 @@ impl Judge<'_> {
     }
 
     /// Who must have been asked, and which of them ended by themselves; none where too many were taken away.
-    fn asked(&self, members: &[u64], at: u64) -> Option<(Vec<u64>, Vec<(u64, u64)>)> {
+    fn asked(&self, members: &[u64], at: u64) -> Option<(Vec<u64>, Ended)> {
         let (mut run, mut ended, mut away) = (Vec::new(), Vec::new(), 0);
         for member in members {
             match self.process(*member, at) {
