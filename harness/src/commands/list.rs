@@ -111,7 +111,7 @@ fn faults() -> Vec<Row> {
         }
         Mechanism::Application => {
             "an application that holds is stopped, killed or cut off from all members; process, docker, with \
-             --workload lock, election or standby"
+             --workload lock, election, standby, queue or barrier"
         }
         Mechanism::ApplicationClock => {
             "the wall clock of an application that holds is shifted; process, docker: x86-64 and the right \
@@ -151,6 +151,11 @@ mod tests {
             assert!(
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );
+        }
+        let (_, application) =
+            faults().into_iter().find(|(name, _)| *name == Mechanism::Application.name()).expect("a row");
+        for workload in Kind::ALL.iter().filter(|workload| workload.applications().is_some()) {
+            assert!(application.contains(workload.name()), "{} has applications too", workload.name());
         }
         let error = list(Some("nemises")).expect_err("no such list").to_string();
         assert!(error.contains("did you mean `nemeses`?"), "{error}");
