@@ -253,10 +253,14 @@ fn each_model_judges_a_history_of_its_functions_without_being_named() {
     };
     let table = [
         ("cas-register", pair("write", "1", "1") + &pair("read", "nil", "1"), pair("read", "nil", "2")),
-        ("kv", pair("put", "\"a\", :key 1", "\"a\", :key 1"), pair("get", "nil, :key 1", "\"b\", :key 1")),
+        (
+            "kv",
+            pair("put", "\"a\", :key 1", "\"a\", :key 1") + &pair("get", "nil, :key 1", "\"a\", :key 1"),
+            pair("get", "nil, :key 1", "\"b\", :key 1"),
+        ),
         ("mutex", pair("acquire", "nil", "nil"), pair("acquire", "nil", "nil")),
-        ("set", pair("add", "1", "1"), pair("read", "nil", "[1 2]")),
-        ("queue", pair("enqueue", "1", "1"), pair("dequeue", "nil", "2")),
+        ("set", pair("add", "1", "1") + &pair("read", "nil", "[1]"), pair("read", "nil", "[1 2]")),
+        ("queue", pair("enqueue", "1", "1") + &pair("dequeue", "nil", "1"), pair("dequeue", "nil", "2")),
         (
             "znode",
             pair("create", "{:path \"/a\"}", "{:path \"/a\"}"),
