@@ -7,7 +7,7 @@
 //! moves the moments any more: the command is killed at once.
 //!
 //! **The command is its process and all that descends from it**, also what moved to a group or a session of
-//! its own: a guardian is the subreaper of what is below it (see [`family`]). It exits when all of that is
+//! its own: a guardian is the subreaper of what is below it (see `family`). It exits when all of that is
 //! gone, as the command's process did.
 //!
 //! **Guardians stand two deep, and either alone ends the command.** The outer one runs the inner one, which

@@ -1,6 +1,6 @@
 //! A configuration file with ZooKeeper's keys, as it is written.
 //!
-//! The format is that of Java's properties ([`properties`]). Every key is read into the type it has; whether
+//! The format is that of Java's properties (`properties.rs`). Every key is read into the type it has; whether
 //! the values go together is decided later, when flags are known too. What each key does here, or why it does
 //! nothing, is told by [`keys`]. A key that nobody knows is warned about and skipped, because files are shared
 //! with members that know it; a value that is wrong, and a key that asks for what is not there, stop the
