@@ -412,7 +412,7 @@ fn verdict_of(run: &Path, check: &str) -> String {
 /// A run of a workload of applications under one fault, in which these checks find nothing. Gives the folder,
 /// and what was said of the fault.
 fn sound_with_holders(folder: &Path, workload: &str, nemesis: &str, checks: &[&str]) -> (PathBuf, String) {
-    let output = of_holders(folder, &[workload, "--nemesis", nemesis, "--time-limit", "15s"]);
+    let output = of_holders(folder, &[workload, "--nemesis", nemesis, "--time-limit", "20s"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let run = folder.join("runs/latest");
     for check in checks {
