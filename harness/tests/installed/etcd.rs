@@ -142,7 +142,7 @@ fn a_lock_of_etcd_is_held_by_two_once_its_holder_was_stopped_and_one_minds_its_c
     assert_eq!(harness("", &["init", "etcd"]).status.code(), Some(0));
     let system = ["run", "--system", "./etcd.toml", "--nodes", "3", "--promise", "linearizable"];
     let load = ["--workload", "lock", "--keys", "2", "--rate", "100", "--concurrency", "8"];
-    let faults = ["--nemesis", "pause-holder", "--time-limit", "16s", "--seed", "7"];
+    let faults = ["--nemesis", "pause-holder", "--time-limit", "20s", "--seed", "7"];
     let lock = |client: &str| harness(client, &[&system[..], &load, &faults].concat());
     // An acquire whose answer was lost holds unseen, on a machine that is very busy: then nobody is accused.
     let mut accused = lock("");
