@@ -279,6 +279,8 @@ fn a_history_from_elsewhere_needs_no_trailer() {
     let folder = tempfile::tempdir().expect("a folder");
     let lines = r#"{"process":0,"type":"invoke","f":"write","value":1}
 {"process":0,"type":"ok","f":"write","value":1}
+{"process":0,"type":"invoke","f":"read","value":null}
+{"process":0,"type":"ok","f":"read","value":1}
 "#;
     std::fs::write(folder.path().join("plain.jsonl"), lines).expect("written");
     let output = harness(folder.path(), &["check", "plain.jsonl", "--format", "json"]);

@@ -195,8 +195,7 @@ impl NodeConfig {
         refuse_other_role(file.peer_type.as_deref(), role)?;
         let version = file.dynamic_config_file.as_deref().filter(|_| from_file).and_then(version_of);
         let rules = rules_of(&file, &servers, &security, version.unwrap_or_default())?;
-        let named = environment.name_of(WHITELIST);
-        let words = Whitelist::new(file.words.as_deref(), named, rules.read_only_mode);
+        let words = whitelist(&file, &environment, rules.read_only_mode)?;
         file.warnings.extend(Security::warnings(&file.properties));
         let tick_time =
             args.tick_time_ms.map(Duration::from_millis).or(file.tick_time).unwrap_or(DEFAULT_TICK_TIME);
@@ -233,7 +232,7 @@ impl NodeConfig {
             commit_log_count: file.commit_log_count.unwrap_or(node_core::JOURNAL_ENTRIES),
             listen_on_all: file.listen_on_all.unwrap_or(false),
             monitoring: Monitoring::new(&file)?,
-            words: words.map_err(ConfigError::Impossible)?,
+            words,
             events: args.events,
             note_synced: false,
             cut_to_synced: false,
@@ -525,6 +524,11 @@ fn client_addr(
     let usual = usual.then(|| HostPort::new(UNSPECIFIED, DEFAULT_CLIENT_PORT));
     let own = servers.get(&id).and_then(|line| line.client.clone());
     Ok(own.or(usual))
+}
+
+fn whitelist(file: &ZooCfg, environment: &Environment, read_only: bool) -> Result<Whitelist, ConfigError> {
+    let words = Whitelist::new(file.words.as_deref(), environment.name_of(WHITELIST), read_only);
+    words.map_err(ConfigError::Impossible)
 }
 
 /// Old snapshots are removed behind each new one where an interval is said that is not 0. ZooKeeper keeps

@@ -62,8 +62,8 @@ fn wrong_values_are_refused_with_what_was_wanted() {
         ("server.1=a:1:2\nserver.01=a:1:2", "accept two lines for server 1: remove one"),
         (
             "tickTime=\\u20",
-            "read line 1, `tickTime=\\u20`: four hexadecimal digits are wanted behind \\u, and a backslash is \
-             written \\\\",
+            "read line 1, `tickTime=\\u20`: four hexadecimal digits are wanted behind \\u, and a backslash \
+             is written \\\\",
         ),
         ("dataDir=", "read dataDir=: a path is wanted"),
     ];

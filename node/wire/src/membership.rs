@@ -207,8 +207,8 @@ impl fmt::Display for ServerLine {
     }
 }
 
-/// A server's number. It crosses the wire as a signed long, and -1 stands for nobody. ZooKeeper's documentation
-/// begins with 1, and its code takes 0, from which StatefulSets count.
+/// A server's number. It crosses the wire as a signed long, and -1 stands for nobody. ZooKeeper's
+/// documentation begins with 1, and its code takes 0, from which StatefulSets count.
 #[must_use]
 pub fn server_id(text: &str) -> Option<ServerId> {
     let id: i64 = text.trim().parse().ok()?;

@@ -105,8 +105,8 @@ impl Prober {
         ending
     }
 
-    /// Who it certainly is for its member, and who it may be by now: a proof counts from somewhere between its
-    /// request and its answer.
+    /// Who it certainly is for its member, and who it may be by now: a proof counts from somewhere between
+    /// its request and its answer.
     pub(crate) fn identities(&self) -> (Vec<Id>, Vec<Id>) {
         let ids = |names: &[Name]| names.iter().map(|name| name.id()).collect();
         (ids(&self.who[..self.acknowledged]), ids(&self.who))

@@ -8,8 +8,8 @@
 //! is told at once, by what the nodes are like then, in place of the watch. Of watches that stay nothing is
 //! told, as in ZooKeeper.
 //!
-//! Of a node that its list hides a client is told nothing, whatever it watches and however it came to watch it
-//! (CVE-2024-23944). Whom a list means is the law's business ([`crate::invariants`]).
+//! Of a node that its list hides a client is told nothing, whatever it watches and however it came to watch
+//! it (CVE-2024-23944). Whom a list means is the law's business ([`crate::invariants`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -465,12 +465,8 @@ impl Clients {
         out: &mut Vec<Effect>,
     ) -> Option<Ask> {
         let client = self.clients.get_mut(&id)?;
-        if !matches!(client.state, SessionState::Open) {
-            // No client speaks before it knows its session.
-            self.close(id, out);
-            return None;
-        }
-        if client.queue.len() >= MAX_QUEUE {
+        // No client speaks before it knows its session, or on and on without a look at the answers.
+        if !matches!(client.state, SessionState::Open) || client.queue.len() >= MAX_QUEUE {
             self.close(id, out);
             return None;
         }

@@ -291,8 +291,8 @@ impl Watches {
         }
     }
 
-    /// A transaction was applied: whoever watches, and may read the node by its list, is told, in the order in
-    /// which things were seen.
+    /// A transaction was applied: whoever watches, and may read the node by its list, is told, in the order
+    /// in which things were seen.
     pub(super) fn tell(
         &mut self,
         seen: &[Seen],

@@ -211,7 +211,8 @@ impl Tree {
         true
     }
 
-    /// A node came or went, so its parent has other children. The numbers are of its list and of its parent's.
+    /// A node came or went, so its parent has other children. The numbers are those of its list and of its
+    /// parent's.
     fn see(&self, seen: &mut Vec<Seen>, kind: EventType, path: &ByteString, [own, above]: [i64; 2]) {
         seen.push(Seen { kind, path: path.clone(), list: self.acls.list(own) });
         if let Some((parent, _)) = parent_of(path) {

@@ -350,8 +350,8 @@ impl Invariants {
         ))
     }
 
-    /// Whether somebody may be told of what happens to a node with this list. Who may read it is told, by who it
-    /// has `proven` to be; who it has only `said` to be may count already.
+    /// Whether somebody may be told of what happens to a node with this list. Who may read it is told, by who
+    /// it has `proven` to be; who it has only `said` to be may count already.
     pub(crate) fn law_of_events(&self, list: &[Acl], proven: &[Id], said: &[Id]) -> Reads {
         if self.law.now.skips_lists || access::permits(list, PERM_READ, proven) {
             Reads::Yes
