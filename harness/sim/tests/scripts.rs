@@ -89,6 +89,7 @@ fn first_seed(bug: Mutant) -> u64 {
         "sync-without-quorum" => 66,
         "old-voters-elect" => 50,
         "two-voices" => 802,
+        "watch-asks-no-list" => 36,
         _ => 0,
     }
 }

@@ -159,7 +159,7 @@ fn a_certificate_in_the_trust_store_itself_is_trusted_whatever_it_says_of_itself
 #[test]
 fn the_superusers_certificate_opens_what_lists_close() {
     let keys = format!(
-        "X509AuthenticationProvider.superUser=CN=ann,O=Harness\\, Inc.,C=DE\n{}",
+        "X509AuthenticationProvider.superUser=CN=ann,O=Harness\\\\, Inc.,C=DE\n{}",
         stores("member.pem", "trust.pem")
     );
     let (_member, addr) = secure(&keys);
