@@ -3,8 +3,8 @@
 //! The format is that of Java's properties (`properties.rs`). Every key is read into the type it has; whether
 //! the values go together is decided later, when flags are known too. What each key does here, or why it does
 //! nothing, is told by [`keys`]. A key that nobody knows is warned about and skipped, because files are
-//! shared with members that know it; a value that is wrong, and a key that asks for what is not there, stop the
-//! start. So does what would let an empty member start elsewhere than where its data are: a key that is
+//! shared with members that know it; a value that is wrong, and a key that asks for what is not there, stop
+//! the start. So does what would let an empty member start elsewhere than where its data are: a key that is
 //! nearly one for a place, a place that is empty or was misread.
 
 pub mod keys;

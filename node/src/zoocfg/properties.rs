@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A byte is a character (ISO-8859-1); others are written as `\uXXXX`. Blanks are spaces, tabs and form
-//! feeds. They count neither before a key, nor around what parts it from its value, nor where a line goes on. What
-//! the documentation of `Properties` leaves open is as in OpenJDK 17; a table of its answers is in the tests.
+//! feeds. They count neither before a key, nor around what parts it from its value, nor where a line goes on.
+//! What the documentation of `Properties` leaves open is as in OpenJDK 17; a table of its answers is in the
+//! tests.
 
 /// A line and those on which it goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -465,8 +465,12 @@ impl Clients {
         out: &mut Vec<Effect>,
     ) -> Option<Ask> {
         let client = self.clients.get_mut(&id)?;
-        // No client speaks before it knows its session, or on and on without a look at the answers.
-        if !matches!(client.state, SessionState::Open) || client.queue.len() >= MAX_QUEUE {
+        if !matches!(client.state, SessionState::Open) {
+            // No client speaks before it knows its session.
+            self.close(id, out);
+            return None;
+        }
+        if client.queue.len() >= MAX_QUEUE {
             self.close(id, out);
             return None;
         }
@@ -480,8 +484,7 @@ impl Clients {
             self.close(id, out);
             return None;
         }
-        let session = client.session;
-        let local = self.local.touch(session);
+        let (session, local) = (client.session, self.local.touch(client.session));
         let is_elsewhere = self.elsewhere.touch(session).is_some();
         let (pending, ask) = match OpCode::from_code(op) {
             Some(op) if self.read_only && needs_a_leader(op) => {
@@ -501,10 +504,7 @@ impl Clients {
             Some(op @ OpCode::CloseSession) => {
                 Write { xid, op, body: Bytes::new() }.forward(session, Vec::new())
             }
-            Some(OpCode::Sync) => match SyncRequest::decode(&mut Reader::new(body)) {
-                Ok(SyncRequest { path }) => (Pending::Sync { xid, path, done: false }, Some(Ask::Sync(id))),
-                Err(_) => (Pending::Answer { xid, error: ErrorCode::MarshallingError }, None),
-            },
+            Some(OpCode::Sync) => sync(id, xid, body),
             Some(OpCode::Ping) => (Pending::Answer { xid, error: ErrorCode::Ok }, None),
             Some(OpCode::Auth) => {
                 if let Err(error) = prove(&mut client.who, body, self.super_digest.as_ref()) {
@@ -707,6 +707,14 @@ impl Clients {
         self.asked.clear();
         self.elsewhere.clear();
         self.watches.clear();
+    }
+}
+
+/// A sync waits in its place; what can't be read is answered there.
+fn sync(client: ClientId, xid: i32, body: Bytes) -> (Pending, Option<Ask>) {
+    match SyncRequest::decode(&mut Reader::new(body)) {
+        Ok(SyncRequest { path }) => (Pending::Sync { xid, path, done: false }, Some(Ask::Sync(client))),
+        Err(_) => (Pending::Answer { xid, error: ErrorCode::MarshallingError }, None),
     }
 }
 

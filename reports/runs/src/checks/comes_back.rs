@@ -82,10 +82,7 @@ pub fn check(
     (history, extent): (&History, Extent),
     logs: Logs<'_>,
 ) -> Option<CheckResult> {
-    let promised = run.comes_back.as_ref().filter(|promised| promised.when != When::Never)?;
-    if run.is_wrapped() {
-        return None;
-    }
+    let promised = run.comes_back.as_ref().filter(|told| told.when != When::Never && !run.is_wrapped())?;
     let nothing = |why: String| Some(CheckResult::nothing_judged(NAME, format!("nothing was judged: {why}")));
     let Some(first) = lives(history.ops().iter()).first().copied() else {
         return nothing("no change was ever acknowledged, so there was nothing to come back".to_owned());
