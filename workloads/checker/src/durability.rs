@@ -89,6 +89,14 @@ impl<'a> Expected<'a> {
         count(self.acknowledged.iter().filter(|op| op.version != Some(0)).count())
     }
 
+    /// The least version that a member may hold at the end. Of changes that tell no version one may be the
+    /// one that created the node.
+    fn least(&self) -> i64 {
+        let created = self.acknowledged.iter().any(|op| op.version == Some(0));
+        let untold = self.acknowledged.iter().any(|op| op.version.is_none());
+        self.counted() - i64::from(!created && untold)
+    }
+
     fn judge(&self, state: &FinalState) -> Result<(), Loss<'a>> {
         // Where no versions are told the value has to do.
         state.version.map_or(Ok(()), |version| self.judge_version(state, version))?;
@@ -107,12 +115,12 @@ impl<'a> Expected<'a> {
             return Err((why, vec![newest]));
         }
         let (acknowledged, open) = (self.counted(), count(self.open.len()));
-        if version < acknowledged {
+        if version < self.least() {
             let why = format!(
                 "{} changes of key {key} were acknowledged, but member {member} holds version {version}: {} \
                  of them are lost",
                 figures::count(acknowledged),
-                figures::count(acknowledged - version)
+                figures::count(self.least() - version)
             );
             // Which of them is not known, so none is shown: the last one may well be there.
             return Err((why, Vec::new()));
@@ -526,6 +534,40 @@ mod tests {
         let result = check(&both, Extent::Whole, &[last], &[1]);
         assert!(!result.summary.contains("all 2"), "{}", result.summary);
         assert!(result.summary.ends_with("what was overwritten shows no loss"), "{}", result.summary);
+    }
+
+    /// Writes of 10, 11 and so on, one after the other, whose answers tell no version.
+    fn untold(number: i64) -> History {
+        let mut events = Vec::new();
+        for (value, at) in (10..10 + number).zip(0_u64..) {
+            events.push(Event::new(at, EventKind::Invoke, Function::Write, 0, Value::One(value), at * 10));
+            events.push(Event::new(at, EventKind::Ok, Function::Write, 0, Value::One(value), at * 10 + 5));
+        }
+        History::from_events(events).unwrap()
+    }
+
+    #[test]
+    fn one_lost_change_is_found_where_answers_tell_no_version() {
+        let history = untold(3);
+        let by_value = |value| {
+            let state = FinalState { version: None, ..state(1, 0, value) };
+            check(&history, Extent::Whole, &[state], &[1]).verdict
+        };
+        assert_eq!(by_value(12), Verdict::Valid);
+        assert_eq!(by_value(11), Verdict::Invalid, "the last one is lost");
+        // A member may tell versions though answers do not, and the first change may have made version 0.
+        assert_eq!(verdict(&history, 3, 12), Verdict::Valid);
+        assert_eq!(verdict(&history, 2, 12), Verdict::Valid);
+        assert_eq!(verdict(&history, 1, 12), Verdict::Invalid, "one in the middle is lost");
+    }
+
+    #[test]
+    fn a_register_that_a_member_lacks_altogether_is_lost() {
+        let lacking = FinalState { version: None, value: None, ..state(1, 0, 0) };
+        for history in [untold(2), writes(&[(10, Some(0)), (11, Some(1))])] {
+            let result = check(&history, Extent::Whole, std::slice::from_ref(&lacking), &[1]);
+            assert_eq!(result.verdict, Verdict::Invalid, "{}", result.summary);
+        }
     }
 
     #[test]
