@@ -165,6 +165,26 @@ fn a_damaged_snapshot_is_stepped_over_when_the_log_holds_what_it_held() {
 }
 
 #[test]
+fn a_damaged_snapshot_of_before_the_first_entry_counts_no_worse_than_none() {
+    for content in [&b""[..], b"ZKSN", &[0; 300]] {
+        let storage = MemStorage::new();
+        drop(log_with(&storage, &entries(1, 3)));
+        storage.place("snapshot.0", content);
+        let (_, recovered) = open(&storage).expect("the log from the first entry on");
+        assert_eq!(recovered_history(&recovered), fold(0, &entries(1, 3)));
+        assert_eq!(recovered.repairs.damaged_snapshots[0].0, "snapshot.0");
+        // What is behind it may have been purged where the log does not begin with the first entry.
+        let later = MemStorage::new();
+        let mut log = log_with(&later, &entries(1, 2));
+        log.roll().expect("a sound disk");
+        append(&mut log, &entries(3, 4));
+        later.remove("log.100000001").expect("a file");
+        later.place("snapshot.0", content);
+        assert!(open(&later).is_err());
+    }
+}
+
+#[test]
 fn a_damaged_snapshot_that_the_log_can_not_replace_is_refused() {
     let storage = MemStorage::new();
     let mut log = log_with(&storage, &entries(1, 2));
