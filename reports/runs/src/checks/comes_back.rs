@@ -1,7 +1,7 @@
 //! Does the system come back? The check `comes-back`.
 //!
 //! When every fault is proven gone a system acknowledges changes again, unless it promises otherwise
-//! ([`ComesBack`](crate::comes_back::ComesBack)). One that acknowledges none for longer than its bound has
+//! ([`ComesBack`]). One that acknowledges none for longer than its bound has
 //! stopped for good, and that is a violation, whether a fault came before or none. The same is asked of each
 //! key while others are served, and of each member.
 //!
