@@ -145,7 +145,9 @@ fn a_command_is_ended_in_time_when_node_and_a_guardian_are_stopped() {
             signal(*pid, Signal::STOP);
         }
         none_overlaps(&place.lines(), &family, &format!("{stopped:?}"));
-        first.signal(Signal::CONT);
+        for pid in &stopped_pids {
+            signal(*pid, Signal::CONT);
+        }
     }
 }
 
