@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::place::{Place, Program, STUBBORN, child_of, read, runs, signal, until, writes};
+use crate::place::{Place, Program, STUBBORN, child_of, go_on, read, runs, signal, until, writes};
 
 /// Starts a child, a child in a session of its own, an orphan, and a daemon. All write, as this does, and
 /// none ends when it is asked to.
@@ -146,7 +146,7 @@ fn a_command_is_ended_in_time_when_node_and_a_guardian_are_stopped() {
         }
         none_overlaps(&place.lines(), &family, &format!("{stopped:?}"));
         for pid in &stopped_pids {
-            signal(*pid, Signal::CONT);
+            go_on(*pid);
         }
     }
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use node_client::{Keeper, KeeperOptions};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::members::{Ensemble, PATIENCE};
@@ -31,6 +32,12 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 
 pub(crate) fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).expect("not zero"), signal).expect("it runs");
+}
+
+/// Lets a stopped process go on, unless another one that went on has ended it by now.
+pub(crate) fn go_on(pid: i32) {
+    let goes_on = kill_process(Pid::from_raw(pid).expect("not zero"), Signal::CONT);
+    assert!(matches!(goes_on, Ok(()) | Err(Errno::SRCH)), "{pid}: {goes_on:?}");
 }
 
 /// True while a process runs, or is stopped.
