@@ -6,7 +6,9 @@ use std::io::{Read, Write};
 use bytes::{Bytes, BytesMut};
 use node_wire::client::{OpCode, Request, put_frame, take_frame};
 use node_wire::jute::Writer;
-use node_wire::jute::limits::MAX_FRAME;
+
+/// More than any answer takes, and less than the first bytes of TLS read as a length.
+const LARGEST: usize = 64 << 20;
 
 /// One side of a connection.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl<S: Read + Write> Frames<S> {
     pub(crate) fn next(&mut self) -> Option<Bytes> {
         let mut chunk = [0; 4096];
         loop {
-            if let Some(frame) = take_frame(&mut self.received, MAX_FRAME).ok()? {
+            if let Some(frame) = take_frame(&mut self.received, LARGEST).ok()? {
                 return Some(frame);
             }
             match self.stream.read(&mut chunk).ok()? {
