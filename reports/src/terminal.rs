@@ -211,6 +211,10 @@ impl Screen {
         let longest = findings::worst_outage(&results.outages)
             .map(|worst| format!("; longest outage {}", duration(findings::outage_ms(worst))))
             .unwrap_or_default();
+        let of_key = findings::own_outage(results)
+            .map(|own| format!("; of key {} alone {}", own.key, duration(own.ms())))
+            .unwrap_or_default();
+        let longest = longest + &of_key;
         let changes = findings::changes(u64::try_from(results.elections.len()).unwrap_or(u64::MAX));
         match run.system.leader {
             LeaderSeen::Untold if run.is_wrapped() => {}

@@ -11,6 +11,7 @@ use checker::verdict::{CheckResult, Verdict};
 use crate::broken as promises;
 use crate::election_kinds::NO_FAULT;
 use crate::faults::{FaultRecord, FaultState};
+use crate::key_outages::KeyOutage;
 use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_ms, whole_ms};
 use crate::outages::touched_by_any;
 use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
@@ -165,9 +166,44 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
         Some(worst) => said
             .and(", and the longest time without an acknowledged write was ")
             .and_strong(duration(outage_ms(worst)))
+            .and(of_one_key(results))
             .and("."),
+        None if own_outage(results).is_some() => {
+            said.and(", and some write was always acknowledged before long").and(of_one_key(results)).and(".")
+        }
         None => said.and(", and no client waited long for a write."),
     }
+}
+
+/// The longest outage of a single key, where it says more than that of the whole system.
+pub fn own_outage(results: &Results) -> Option<&KeyOutage> {
+    let whole = worst_outage(&results.outages).map_or(0.0, outage_ms);
+    results.key_outages.as_ref()?.worst().filter(|of_key| of_key.ms() > whole)
+}
+
+/// The same, behind what is said of the whole system.
+fn of_one_key(results: &Results) -> String {
+    own_outage(results)
+        .map(|outage| format!("; to key {} alone none was for {}", outage.key, duration(outage.ms())))
+        .unwrap_or_default()
+}
+
+/// How many keys had outages of their own, and the longest, in a sentence behind another; empty where none.
+fn keys_with_outages(results: &Results) -> String {
+    let Some((keys, worst)) = results.key_outages.as_ref().and_then(|keys| Some((keys, keys.worst()?)))
+    else {
+        return String::new();
+    };
+    let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
+    let open = if worst.open { ", open at the end" } else { "" };
+    format!(
+        " {} of {} keys had outages of their own, while others were served: to key {} no write was \
+         acknowledged for {}{cause}{open}.",
+        count(keys.with),
+        count(keys.keys),
+        worst.key,
+        duration(worst.ms())
+    )
 }
 
 /// What was measured, because it was not promised, and was not kept; of several the last, which is nearest to
@@ -260,8 +296,10 @@ pub fn timeline(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sen
     if results.operations.total.invoked == 0 {
         return Sentence::strong("No operation is on record.");
     }
+    let of_keys = keys_with_outages(results);
     let Some(worst) = worst_outage(outages) else {
         return match faults.len() {
+            _ if !of_keys.is_empty() => Sentence::strong("No outage was one of all keys.").and(of_keys),
             0 => Sentence::strong("Nothing was broken, and writes were acknowledged throughout."),
             _ => Sentence::strong("No fault kept clients from having writes acknowledged."),
         };
@@ -269,7 +307,12 @@ pub fn timeline(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sen
     let said = Sentence::strong(outages_and_faults(outages, faults));
     let open = if worst.open { ", open at the end of the run" } else { "" };
     let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
-    let said = said.and(format!(" The longest took {}{cause}{open}.", duration(outage_ms(worst))));
+    let said =
+        said.and(format!(" The longest took {}{cause}{open}.", duration(outage_ms(worst)))).and(&of_keys);
+    // Which faults the outages of keys fell under is known of the longest alone.
+    if !of_keys.is_empty() {
+        return said;
+    }
     // Whoever is blamed for an outage, of another fault that was at work meanwhile nobody knows that it cost
     // nothing.
     let blamed: BTreeSet<&str> = outages.iter().filter_map(|outage| outage.fault.as_deref()).collect();
@@ -662,6 +705,7 @@ pub fn percent(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key_outages::KeyOutages;
 
     #[test]
     fn what_the_bench_did_not_send_stands_in_the_first_sentence_where_it_is_a_notable_share() {
@@ -683,6 +727,35 @@ mod tests {
             ) && !said.contains("2.94 s"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn a_key_that_was_out_for_longer_than_the_whole_stands_beside_it() {
+        let run = RunInfo { nodes: 3, workload: "set".to_owned(), ..RunInfo::default() };
+        let mut results = Results::new(Verdict::Valid, &run);
+        results.operations.total.invoked = 900;
+        results.outages = vec![Outage { to_ns: 126_000_000, ..Outage::default() }];
+        let of_key =
+            KeyOutage { key: 18, to_ns: 3_700_000_000, fault: Some("F1".into()), ..KeyOutage::default() };
+        let of_keys = KeyOutages { keys: 20, with: 4, longest: vec![of_key] };
+        let faults =
+            [FaultRecord { id: "F2".into(), asked_ns: 9, injected_ns: Some(9), ..FaultRecord::default() }];
+        let said = |results: &Results| {
+            (verdict(&run, results, &[]).plain(), timeline(&run, results, &faults).plain())
+        };
+        assert!(said(&results).0.ends_with("the longest time without an acknowledged write was 126 ms."));
+        results.key_outages = Some(of_keys.clone());
+        let (sentence, line) = said(&results);
+        assert!(sentence.ends_with("write was 126 ms; to key 18 alone none was for 3.70 s."), "{sentence}");
+        let keys = "4 of 20 keys had outages of their own, while others were served: to key 18 no write was \
+                    acknowledged for 3.70 s, under F1.";
+        assert!(line.ends_with(keys) && !line.contains("nothing"), "{line}");
+        results.outages.clear();
+        let (sentence, line) = said(&results);
+        assert!(sentence.contains("acknowledged before long; to key 18 alone none was for 3.70 s."));
+        assert_eq!(line, format!("No outage was one of all keys. {keys}"));
+        results.key_outages = Some(KeyOutages { with: 0, longest: Vec::new(), ..of_keys });
+        assert!(said(&results).0.ends_with("and no client waited long for a write."));
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn asked(history: &History, patience_ns: u64) -> impl Iterator<Item = (u64, u64)
 }
 
 /// Intervals joined where they overlap or stand no further apart than this, in the order of time.
-fn merged(mut all: Vec<(u64, u64)>, apart_ns: u64) -> Vec<(u64, u64)> {
+pub(crate) fn merged(mut all: Vec<(u64, u64)>, apart_ns: u64) -> Vec<(u64, u64)> {
     all.sort_unstable();
     let mut joined: Vec<(u64, u64)> = Vec::new();
     for (from, to) in all {
@@ -117,7 +117,7 @@ fn merged(mut all: Vec<(u64, u64)>, apart_ns: u64) -> Vec<(u64, u64)> {
 }
 
 /// What is left of the first intervals without the second; both are in order and apart.
-fn without(these: &[(u64, u64)], those: &[(u64, u64)]) -> Vec<(u64, u64)> {
+pub(crate) fn without(these: &[(u64, u64)], those: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut left = Vec::new();
     for &(from, to) in these {
         let mut at = from;

@@ -21,7 +21,8 @@ use crate::observed::Observed;
 use crate::results::{FaultCounts, FaultRecord, LiveCheck, LiveViolation, Results, RunInfo};
 use crate::unsent::Unsent;
 use crate::{
-    blame, cut_off, election_kinds, elections, idleness, latency, operations, outages, spans, terms,
+    blame, cut_off, election_kinds, elections, idleness, key_outages, latency, operations, outages, spans,
+    terms,
 };
 
 /// What a run left behind.
@@ -192,6 +193,8 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     let beside = outages::Beside { faults, elections: &results.elections, load_end_ns };
     let found = outages::from_history(history, beside, outages::MINIMUM_NS);
     results.outages = idleness::cut_out(found, results.unsent.as_ref(), outages::MINIMUM_NS);
+    results.key_outages = key_outages::of(history, beside, &results.outages, results.unsent.as_ref())
+        .filter(|_| !run.is_wrapped());
     results.holder_changes = terms::changes(history, faults, seen);
     let stretches = results.unsent.as_ref().map_or(&[][..], |unsent| &unsent.stretches);
     results.latency = latency::summaries(history, faults, stretches);

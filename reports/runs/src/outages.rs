@@ -54,16 +54,7 @@ pub struct Beside<'a> {
 /// The outages of at least `minimum_ns` in `history`, in the order of time.
 pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> Vec<Outage> {
     let load_end_ns = beside.load_end_ns.unwrap_or(u64::MAX);
-    let mut writes: Vec<&Op> =
-        history.ops().iter().filter(|op| is_update(op) && op.invoke_ns <= load_end_ns).collect();
-    writes.sort_by_key(|op| due_ns(op));
-    // When, and since when it was due.
-    let mut answered: Vec<(u64, u64)> = writes
-        .iter()
-        .filter_map(|op| Some((answered_ns(op)?, due_ns(op))))
-        .filter(|(at, _)| *at <= load_end_ns)
-        .collect();
-    answered.sort_unstable();
+    let (writes, answered) = writes(history, load_end_ns);
     // Behind the last write that anybody asked for, the lack of an acknowledgement is nobody's loss.
     let end_ns = asked_until(&writes).min(load_end_ns);
 
@@ -85,6 +76,27 @@ pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> V
         newest_due = newest_due.max(due);
     }
     found
+}
+
+/// The fault behind each of these stretches, which are in the order of time.
+pub(crate) fn causes(history: &History, beside: Beside<'_>, stretches: &[(u64, u64)]) -> Vec<Option<String>> {
+    let (writes, answered) = writes(history, beside.load_end_ns.unwrap_or(u64::MAX));
+    let mut blame = Blame::new(beside, tolerance_ns(&answered, &writes));
+    stretches.iter().map(|&(from_ns, to_ns)| blame.cause(from_ns, to_ns).map(str::to_owned)).collect()
+}
+
+/// The writes of the load by when they were due; and when each answered one was, and since when it was due.
+fn writes(history: &History, load_end_ns: u64) -> (Vec<&Op>, Vec<(u64, u64)>) {
+    let mut writes: Vec<&Op> =
+        history.ops().iter().filter(|op| is_update(op) && op.invoke_ns <= load_end_ns).collect();
+    writes.sort_by_key(|op| due_ns(op));
+    let mut answered: Vec<(u64, u64)> = writes
+        .iter()
+        .filter_map(|op| Some((answered_ns(op)?, due_ns(op))))
+        .filter(|(at, _)| *at <= load_end_ns)
+        .collect();
+    answered.sort_unstable();
+    (writes, answered)
 }
 
 /// Until when somebody asked for a write.

@@ -24,6 +24,7 @@ pub use crate::faults::{
     FaultCounts, FaultDetail, FaultLoad, FaultPhase, FaultRecord, FaultState, FaultTransition, OperationMix,
     Reach,
 };
+use crate::key_outages::KeyOutages;
 use crate::kinds::FaultKind;
 use crate::unsent::Unsent;
 
@@ -280,6 +281,9 @@ pub struct Results {
     /// Intervals in which no client had a write acknowledged.
     #[serde(default)]
     pub outages: Vec<Outage>,
+    /// Which keys had an outage of their own; none where fewer than two were changed often enough to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_outages: Option<KeyOutages>,
     /// Changes of the holder behind faults that hit one, where clients are applications.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holder_changes: Vec<HolderChange>,
@@ -341,6 +345,7 @@ impl Results {
             election_kinds: Vec::new(),
             holder_changes: Vec::new(),
             outages: Vec::new(),
+            key_outages: None,
             latency: BTreeMap::new(),
             commits: None,
             operations: OperationCounts::default(),

@@ -282,6 +282,22 @@ pub(super) fn outages(m: &mut Markup, input: &Input<'_>) {
     });
 }
 
+/// The longest outage of each key that had one of its own, where any had.
+pub(super) fn key_outages(m: &mut Markup, input: &Input<'_>) {
+    let Some(keys) = input.results.key_outages.as_ref().filter(|keys| keys.with > 0) else { return };
+    lane(m, "outages", "Keys", "one not served", |m| {
+        m.el("div", &[("class", "clip")], |m| {
+            for outage in &keys.longest {
+                let cause = outage.fault.as_deref().unwrap_or("no fault");
+                let open = if outage.open { ", not over at the end" } else { "" };
+                let title = format!("key {}: {}, {cause}{open}", outage.key, duration(outage.ms()));
+                let style = Axis::between(outage.from_ns, outage.to_ns);
+                m.leaf("i", &[("class", "x out"), ("style", &style), ("title", &title)], "");
+            }
+        });
+    });
+}
+
 /// The stretches in which the bench itself did not send all that was due, where there are any.
 pub(super) fn unsent(m: &mut Markup, input: &Input<'_>) {
     let Some(unsent) = &input.results.unsent else { return };

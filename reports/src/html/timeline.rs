@@ -34,6 +34,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
                 stretch_ms = series::percentiles(m, input);
                 series::throughput(m, input);
                 lanes::outages(m, input);
+                lanes::key_outages(m, input);
                 lanes::unsent(m, input);
             }
             input.axis.write(m);
@@ -137,6 +138,11 @@ fn caption(m: &mut Markup, input: &Input<'_>, drawn: Option<&series::Drawn>, str
     }
     if !input.results.outages.is_empty() {
         text.push_str(" Outages: a write waited and none was acknowledged.");
+    }
+    if input.results.key_outages.as_ref().is_some_and(|keys| keys.with > 0) {
+        text.push_str(
+            " Keys: the longest stretch of each in which writes to it waited and those to others did not.",
+        );
     }
     if let Some(unsent) = &input.results.unsent {
         text.push_str(&format!(

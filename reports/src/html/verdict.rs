@@ -117,6 +117,9 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
             }
             None => figure(m, "worst outage", "none", ""),
         }
+        if let Some(own) = findings::own_outage(results) {
+            figure(m, "worst of one key", &duration(own.ms()), &format!("key {}", own.key));
+        }
         let (label, number) = match results.verdict {
             Verdict::Invalid => ("checks violated", Standing::Invalid.count(&results.checks)),
             Verdict::Valid | Verdict::Unknown => ("checks valid", Standing::Valid.count(&results.checks)),

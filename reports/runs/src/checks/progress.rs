@@ -13,6 +13,12 @@
 //! any disk. Of a history that was cut short only what stands before the cut is silence, and one with lines
 //! missing in the middle shows none. What a fault of the user's own does to an ensemble nobody knows, so
 //! nothing is asked while one may be at work.
+//!
+//! A system that keeps keys in several places acknowledges as a whole while one key is refused. That breaks
+//! no promise of this check, so it says of what it judged that all keys were taken together, and which key
+//! had an outage of its own.
+
+use std::collections::BTreeSet;
 
 use checker::history::{Extent, History, Op, Outcome};
 use checker::verdict::{CheckResult, Verdict};
@@ -22,11 +28,12 @@ use super::Check;
 use super::promises::MINIMUM_EACH;
 use crate::events::{Event, Said};
 use crate::mechanism::Mechanism;
-use crate::numbers::{duration, moment, ns_to_ms, plural};
+use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::operations::end_ns;
+use crate::outages::Beside;
 use crate::results::{FaultRecord, RunInfo};
-use crate::stalls;
+use crate::{idleness, key_outages, outages, stalls};
 
 /// Election time-outs after which a leader that lost its quorum must have been noticed to be gone. A member
 /// waits for up to four of them when its peers are unsteady.
@@ -77,6 +84,7 @@ pub fn check(
     let noticed = UNNOTICED * timeout + lateness;
     let answered = (UNANSWERED * timeout).max(UNANSWERED_NS) + lateness;
     let mut tried = Tried::default();
+    let mut judged = Vec::new();
     for stretch in &stretches {
         let gap = longest_gap(&answers, stretch);
         let took = gap.1 - gap.0;
@@ -85,6 +93,7 @@ pub fn check(
             continue;
         }
         tried.note(stretch, noticed, answered);
+        judged.push(*stretch);
         let took_ms = duration(ns_to_ms(took));
         let FaultRecord { id, kind, .. } = stretch.fault;
         if took >= noticed && is_unnoticed(stretch, gap.1, observed) {
@@ -118,7 +127,7 @@ pub fn check(
         return Some(CheckResult::nothing_judged("progress", summary).with_evidence(evidence));
     }
     let (verdict, summary) = match findings.as_slice() {
-        [] => (Verdict::Valid, tried.words(noticed, answered)),
+        [] => (Verdict::Valid, tried.words(noticed, answered) + &of_keys(run, history, observed, &judged)),
         [only] => (Verdict::Invalid, only.clone()),
         [first, rest @ ..] => (Verdict::Invalid, format!("{first} (and {} more)", rest.len())),
     };
@@ -167,6 +176,39 @@ impl Tried {
             _ => format!("{changes}, and {leaders}"),
         }
     }
+}
+
+/// Which keys had outages of their own in these stretches, behind the sentence of all keys together.
+fn of_keys(run: &RunInfo, history: &History, observed: &Observed, judged: &[Stretch<'_>]) -> String {
+    let load_end_ns = Some(observed.workload_to_ns).filter(|at| *at > 0);
+    let beside = Beside { load_end_ns, ..Beside::default() };
+    let whole = outages::from_history(history, beside, outages::MINIMUM_NS);
+    let unsent = idleness::of_run(run, history);
+    let Some(found) = key_outages::find(history, load_end_ns, &whole, unsent.as_ref()) else {
+        return String::new();
+    };
+    let mut keys = BTreeSet::new();
+    let mut longest: Option<(u64, u64, &str)> = None;
+    for outage in &found.outages {
+        for stretch in judged {
+            let shared = outage.to_ns.min(stretch.to).saturating_sub(outage.from_ns.max(stretch.from));
+            if shared > 0 {
+                keys.insert(outage.key);
+                longest = longest.max(Some((shared, outage.key, &stretch.fault.id)));
+            }
+        }
+    }
+    let Some((shared, key, fault)) = longest else { return String::new() };
+    let more = match keys.len() - 1 {
+        0 => String::new(),
+        1 => " (and one more key for less)".to_owned(),
+        some => format!(" (and {} more keys for less)", len(some)),
+    };
+    format!(
+        "; that is of all keys together: no change to key {key} was acknowledged for {} under {fault}, while \
+         changes to others were{more}",
+        duration(ns_to_ms(shared))
+    )
 }
 
 /// Until when nobody was answered but those whose answers stand there: behind the end of a beginning anything

@@ -152,6 +152,68 @@ fn ten_seconds_without_an_answer_are_too_long_whoever_noticed() {
 }
 
 #[test]
+fn the_sentence_says_within_how_long_where_and_what_was_not_judged() {
+    let of = |fault: FaultRecord, events: Vec<Stamped>, history: &History| {
+        judged(&run(), fault, &observed(events), history)
+    };
+    let noticed = vec![said(2300, 1, Said::Looking { left: Some(1) })];
+    assert_eq!(
+        of(deaf(), noticed.clone(), &history(0, 6000, (2000, 2500))),
+        (
+            Verdict::Valid,
+            "that the leader had lost its quorum was noticed within 1.50 s (1 fault); whether changes were \
+             acknowledged was not judged, as no fault was held for the 10.0 s that this may take"
+                .to_owned()
+        )
+    );
+    let long = FaultRecord { heal_asked_ns: Some(15_000 * MS), healed_ns: Some(15_010 * MS), ..deaf() };
+    let of_a_leader = "changes were acknowledged within 10.0 s wherever a quorum was connected (1 fault), and \
+                       that the leader had lost its quorum was noticed within 1.50 s (1 fault)";
+    let two_seconds = history(0, 20_000, (2400, 4000));
+    assert_eq!(of(long.clone(), noticed, &two_seconds), (Verdict::Valid, of_a_leader.to_owned()));
+    let follower = FaultRecord { leader_fault: false, ..long };
+    assert_eq!(
+        of(follower, vec![], &two_seconds),
+        (
+            Verdict::Valid,
+            "changes were acknowledged within 10.0 s wherever a quorum was connected (1 fault)".to_owned()
+        )
+    );
+}
+
+#[test]
+fn a_key_that_nobody_could_change_meanwhile_is_named_beside_what_holds_of_all_together() {
+    let long = FaultRecord {
+        leader_fault: false,
+        heal_asked_ns: Some(15_000 * MS),
+        healed_ns: Some(15_010 * MS),
+        ..deaf()
+    };
+    let mut lines = Vec::new();
+    for (process, at) in (0..20_000).step_by(50).enumerate() {
+        let process = u64::try_from(process).expect("small");
+        let key = process % 4;
+        let value = Value::One(i64::try_from(at).expect("small"));
+        let mut invoke = Line::new(process, EventKind::Invoke, Function::Write, key, value.clone(), at * MS);
+        invoke.node = Some(2);
+        let is_gone = (key == 3 && (2400..14_000).contains(&at)) || (key == 2 && (4000..5000).contains(&at));
+        let kind = if is_gone { EventKind::Fail } else { EventKind::Ok };
+        let mut end = Line::new(process, kind, Function::Write, key, value, at * MS + 5);
+        end.error = is_gone.then(|| "no-master".into());
+        lines.extend([invoke, end]);
+    }
+    let history = History::from_events(lines).expect("a history");
+    let (verdict, summary) = judged(&run(), long, &observed(vec![]), &history);
+    assert_eq!(verdict, Verdict::Valid);
+    assert_eq!(
+        summary,
+        "changes were acknowledged within 10.0 s wherever a quorum was connected (1 fault); that is of all \
+         keys together: no change to key 3 was acknowledged for 11.6 s under F1, while changes to others were \
+         (and one more key for less)"
+    );
+}
+
+#[test]
 fn a_history_that_was_cut_short_or_has_gaps_never_accuses_who_answered() {
     let mut long = deaf();
     (long.heal_asked_ns, long.healed_ns) = (Some(25_000 * MS), Some(25_010 * MS));
