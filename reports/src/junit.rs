@@ -9,6 +9,8 @@
 //! member or that the cluster cannot do is skipped, with the reason; so are a nemesis that got no turn and a
 //! check that had nothing to judge.
 //!
+//! When the bench itself did not send, and when clients waited for the system, is told with the check `load`.
+//!
 //! The form is what both usual schemas allow, that of Jenkins' xUnit plugin (`junit-10.xsd`, for the
 //! document) and that of Maven's Surefire (for each suite): counts on every suite, a time on every case, a
 //! type on every failure and error, what a case put out behind them, and nothing beyond. The start is
@@ -20,8 +22,10 @@ use std::fmt::Write as _;
 use checker::verdict::{CheckResult, Verdict};
 
 use runs::faults::{FaultRecord, FaultState};
-use runs::numbers::ns_to_s;
-use runs::results::{Results, RunInfo};
+use runs::findings::outage_ms;
+use runs::key_outages::KeyOutage;
+use runs::numbers::{count, duration, len, moment, ns_to_s};
+use runs::results::{Outage, Results, RunInfo};
 
 /// What became of a test case.
 pub(crate) enum Outcome {
@@ -81,7 +85,10 @@ pub fn render(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Strin
         ],
         cases,
     };
-    let checks = results.checks.iter().map(check_case).collect();
+    let mut checks: Vec<Case> = results.checks.iter().map(check_case).collect();
+    if let Some(load) = checks.iter_mut().find(|case| case.name == "load") {
+        load.output = around_the_load(results);
+    }
     let suites = [
         suite("checks", results.timings.check_ms, checks),
         suite("faults", results.timings.workload_ms, fault_cases(results, faults)),
@@ -130,6 +137,51 @@ fn check_case(check: &CheckResult) -> Case {
         detail,
         output: String::new(),
     }
+}
+
+/// Outages with a line, the longest; results.json has them all.
+const MOST_OUTAGES: usize = 20;
+
+/// What the page's timeline shows beside the checks: when the bench itself did not send, and when clients
+/// waited for the system.
+fn around_the_load(results: &Results) -> String {
+    let mut lines = Vec::new();
+    let during = |from: u64, to: u64| format!("{} to {} s", moment(from), moment(to));
+    let under = |fault: &Option<String>, open: bool| {
+        let cause =
+            fault.as_ref().map_or_else(|| ", under no fault".to_owned(), |id| format!(", under {id}"));
+        if open { format!("{cause}, not over at the end") } else { cause }
+    };
+    if let Some(unsent) = &results.unsent {
+        lines.push(format!(
+            "The bench itself did not send {}, because {}:",
+            unsent.in_figures(),
+            unsent.why()
+        ));
+        lines.extend(unsent.stretches.iter().map(|(from, to)| format!("  {}", during(*from, *to))));
+    }
+    let mut outages: Vec<&Outage> = results.outages.iter().collect();
+    outages.sort_by(|a, b| outage_ms(b).total_cmp(&outage_ms(a)));
+    if !outages.is_empty() {
+        lines.push(format!("Outages, the longest first ({} in all):", len(outages.len())));
+    }
+    lines.extend(outages.into_iter().take(MOST_OUTAGES).map(|outage| {
+        let Outage { from_ns, to_ns, fault, open } = outage;
+        format!("  {}, {}{}", duration(outage_ms(outage)), during(*from_ns, *to_ns), under(fault, *open))
+    }));
+    if let Some(keys) = results.key_outages.as_ref().filter(|keys| keys.with > 0) {
+        lines.push(format!("{} of {} keys had outages of their own:", count(keys.with), count(keys.keys)));
+        lines.extend(keys.longest.iter().map(|outage| {
+            let KeyOutage { key, from_ns, to_ns, fault, open } = outage;
+            format!(
+                "  key {key}: {}, {}{}",
+                duration(outage.ms()),
+                during(*from_ns, *to_ns),
+                under(fault, *open)
+            )
+        }));
+    }
+    lines.join("\n")
 }
 
 /// The faults, each by its kind and its number among those of its kind, and the nemeses without one.
@@ -267,9 +319,33 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use runs::key_outages::KeyOutages;
+    use runs::unsent::Unsent;
 
     #[test]
     fn what_xml_cannot_hold_is_escaped_or_replaced() {
         assert_eq!(escape("a<b>&\"\u{0}\u{1b}\n"), "a&lt;b&gt;&amp;&quot;\u{fffd}\u{fffd}&#10;");
+    }
+    #[test]
+    fn what_was_not_sent_and_what_clients_waited_for_stands_with_the_load_whatever_became_of_it() {
+        let run = RunInfo::default();
+        let mut results = Results::new(Verdict::Valid, &run);
+        results.checks =
+            ["linearizable", "load"].map(|name| CheckResult::new(name, Verdict::Valid, name)).into();
+        assert!(!render(&run, &results, &[]).contains("system-out"));
+        let stretches = vec![(2_000_000_000, 3_450_000_000)];
+        results.unsent = Some(Unsent { due: 1000, replaced: 190, stretches, ..Unsent::default() });
+        let (to_ns, fault) = (2_940_000_000, Some("F1".to_owned()));
+        results.outages = vec![Outage { to_ns, ..Outage::default() }];
+        let longest =
+            vec![KeyOutage { key: 18, to_ns: 3_700_000_000, fault, open: true, ..KeyOutage::default() }];
+        results.key_outages = Some(KeyOutages { keys: 20, with: 4, longest });
+        let told = "<testcase classname=\"check\" name=\"load\" time=\"0.000\">\n      <system-out>The bench \
+                    itself did not send 190 of 1,000 operations (19 %), because clients were being \
+                    replaced:&#10;  2.000 to 3.450 s&#10;Outages, the longest first (1 in all):&#10;  2.94 s, \
+                    0.000 to 2.940 s, under no fault&#10;4 of 20 keys had outages of their own:&#10;  key 18: \
+                    3.70 s, 0.000 to 3.700 s, under F1, not over at the end</system-out>";
+        let document = render(&run, &results, &[]);
+        assert!(document.contains(told), "{document}");
     }
 }
