@@ -4,11 +4,17 @@
 //! one of its sides, for instance. If one such fault made the whole run undecided, the chance of a verdict
 //! would fall with the run's length. So a small share of faults may be left out of what is claimed, and is
 //! named. Of each kind some must be left: what was tried in vain every time was not tried.
+//!
+//! A run of half a minute has seven faults, of which one is more than such a share. A side without clients
+//! says nothing of the system: which member a client asks is drawn. So one fault of a few may lack those. One
+//! that lacks successes may not: that they are missing may be the system's doing.
 
 use std::collections::BTreeMap;
 
 /// One of so many may be left out.
 const ONE_OF: u64 = 20;
+/// Of at least so many one may be left out that lacks nothing but clients on one of its sides.
+const FEW: u64 = 5;
 
 /// How many faults of a run there are, and how many of them lack something.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,13 +38,40 @@ impl Shares {
     /// Whether those that lack something are so few that they may be left out, and leave some of their kind.
     #[must_use]
     pub fn may_be_left_out(&self) -> bool {
-        self.lacking.saturating_mul(ONE_OF) <= self.all && self.kinds.values().all(|is_left| *is_left)
+        self.lacking.saturating_mul(ONE_OF) <= self.all && self.leaves_every_kind()
+    }
+
+    /// The same where nothing is lacking but clients on sides: then it may also be one of a few.
+    #[must_use]
+    pub fn may_be_left_out_for_clients(&self) -> bool {
+        self.may_be_left_out() || self.lacking <= 1 && self.all >= FEW && self.leaves_every_kind()
+    }
+
+    fn leaves_every_kind(&self) -> bool {
+        self.kinds.values().all(|is_left| *is_left)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_a_few_may_lack_clients_and_no_whole_kind() {
+        let told = |kinds: &[(&str, u64, u64)]| {
+            let mut shares = Shares::default();
+            for (kind, all, lacking) in kinds {
+                (0..*all).for_each(|at| shares.add(kind, at < *lacking));
+            }
+            (shares.may_be_left_out(), shares.may_be_left_out_for_clients())
+        };
+        assert_eq!(told(&[("cut", 9, 1)]), (false, true));
+        assert_eq!(told(&[("cut", 5, 1)]), (false, true));
+        assert_eq!(told(&[("cut", 4, 1)]), (false, false), "a fifth at most");
+        assert_eq!(told(&[("cut", 9, 2)]), (false, false), "one of a few");
+        assert_eq!(told(&[("cut", 8, 0), ("pause", 1, 1)]), (false, false), "nothing is left of one kind");
+        assert_eq!(told(&[("cut", 40, 2)]), (true, true));
+    }
 
     #[test]
     fn a_twentieth_may_be_left_out_and_no_whole_kind() {

@@ -187,7 +187,8 @@ fn lacks_around(faults: &[FaultLoad], short: &[ShortCalm]) -> Around {
         }
         shares.add(&fault.kind, around.lacks.len() > before);
     }
-    if shares.may_be_left_out() {
+    let are_clients = around.lacks.iter().all(|lack| lack.contains(NO_CLIENT));
+    if shares.may_be_left_out() || are_clients && shares.may_be_left_out_for_clients() {
         around = Around { lacks: Vec::new(), left_out: around.lacks, too_soon: 0 };
     }
     around
@@ -217,6 +218,8 @@ fn left_out_in_words(left_out: &[String]) -> String {
 const MORE: &str =
     "more comes of a longer --interval with a longer --time-limit, of --rate and of --concurrency";
 
+/// How a lack of clients on a side begins, in words.
+const NO_CLIENT: &str = "no client on the side of member";
 /// How a lack of successes before a fault ends, in words.
 const BEFORE: &str = " before it";
 /// The same after a fault.
@@ -349,7 +352,7 @@ fn around(
     require("after", &after);
     for side in sides.iter().filter(|side| side.operations == 0) {
         let nodes: Vec<String> = side.nodes.iter().map(u64::to_string).collect();
-        lacking.push(format!("no client on the side of member {}", nodes.join(", ")));
+        lacking.push(format!("{NO_CLIENT} {}", nodes.join(", ")));
     }
     FaultLoad {
         fault: fault.fault.clone(),
@@ -412,6 +415,34 @@ mod tests {
         let result = strength(&history, &beside(vec![fault("F1", 2, 4, true), fault("F2", 6, 8, true)]));
         assert_eq!(result.verdict, Verdict::Valid, "{}", result.summary);
         assert_eq!(result.evidence["faults"][0]["during"]["cas"], 2);
+    }
+
+    #[test]
+    fn one_fault_of_a_few_may_lack_clients_on_a_side_and_is_named_and_none_may_lack_successes() {
+        let faults =
+            |last| (0..last).map(|at| fault(&format!("F{at}"), at * 4 + 2, at * 4 + 4, true)).collect();
+        // Around each fault, and in it on both sides, but for one moment that is left out.
+        let told = |last: u64, without: &[(u64, u64)]| {
+            let mut moments = vec![(1, 1)];
+            for at in 0..last {
+                moments.extend([(at * 4 + 3, 1), (at * 4 + 3, 2), (at * 4 + 5, 1)]);
+            }
+            moments.retain(|moment| !without.contains(moment));
+            let result = strength(&history(&moments), &beside(faults(last)));
+            (result.verdict, result.summary)
+        };
+        let (verdict, summary) = told(9, &[(11, 2)]);
+        assert_eq!(verdict, Verdict::Valid, "{summary}");
+        assert!(
+            summary.ends_with(
+                "but these, which are no part of what is claimed: F2 (partition-leader): no client on the \
+                 side of member 2, 3"
+            ),
+            "{summary}"
+        );
+        assert_eq!(told(9, &[(11, 2), (15, 2)]).0, Verdict::Unknown, "two of a few");
+        assert_eq!(told(4, &[(11, 2)]).0, Verdict::Unknown, "one of four");
+        assert_eq!(told(9, &[(37, 1)]).0, Verdict::Unknown, "nothing succeeded after the last");
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn sides(
     if looked_at == 0 {
         return None;
     }
-    let left_out = !empty.is_empty() && shares.may_be_left_out();
+    let left_out = !empty.is_empty() && shares.may_be_left_out_for_clients();
     let summary = sides_in_words(looked_at, &empty, &excused, left_out);
     let evidence = json!({"empty": empty, "excused": excused, "left_out": left_out});
     Some(CheckResult::new("sides", verdict(empty.is_empty() || left_out), summary).with_evidence(evidence))
