@@ -128,6 +128,22 @@ mod tests {
     }
 
     #[test]
+    fn no_system_of_ours_may_be_silent_for_more_than_six_minutes_unless_its_file_says_why() {
+        let seconds = |text: &str, key: &str| -> Option<u64> {
+            let line = text.lines().find(|line| line.trim_start().starts_with(key))?;
+            line.trim_end_matches(['"', ' ']).trim_end_matches('s').rsplit([' ', '"']).next()?.parse().ok()
+        };
+        let mut told = 0;
+        for (name, text) in ALL.iter().filter(|files| files.name != "system").flat_map(|files| files.files) {
+            let Some(gives_up) = seconds(text, "gives_up_after") else { continue };
+            let bound = seconds(text, "comes_back_within").unwrap_or(gives_up * runs::comes_back::TIMEOUTS);
+            assert!(bound < 6 * 60, "{name}: {bound} s");
+            told += 1;
+        }
+        assert!(told >= 7, "{told} files say when members give up");
+    }
+
+    #[test]
     fn files_are_written_once_and_mended_when_somebody_changed_them() {
         let folder = tempfile::tempdir().expect("a folder");
         let files = ALL.iter().find(|files| files.name == "redis").expect("redis");
