@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use harness_core::fault::Server;
 use runs::clock::whole_milliseconds;
 
 use super::NAME;
+use crate::program::{VERSION_PATIENCE, brief};
 use crate::system::{Installation, Site, Wanted};
 
 /// What to do about a lack.
@@ -40,7 +41,7 @@ impl Installed {
     pub(super) fn find(wanted: &Wanted) -> Result<Self, String> {
         let mut command = Command::new(NAME);
         without_variables(&mut command);
-        let output = command.arg("--version").stdin(Stdio::null()).output();
+        let output = brief(command.arg("--version"), VERSION_PATIENCE);
         let output = output.map_err(|error| format!("there is no etcd to run ({error}); {ADVICE}"))?;
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.lines().find_map(|line| line.strip_prefix("etcd Version: "));

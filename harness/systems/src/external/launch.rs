@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,9 +41,10 @@ impl Installed {
 /// What a program says of its version.
 fn version(words: &[String], description: &Description) -> Result<String, String> {
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).current_dir(&description.folder).stdin(Stdio::null());
+    command.args(&words[1..]).current_dir(&description.folder);
     program::mark(&mut command);
-    let output = command.output().map_err(|error| format!("version: running {}: {error}", words[0]))?;
+    let output = program::brief(&mut command, program::VERSION_PATIENCE)
+        .map_err(|error| format!("version: running {}: {error}", words[0]))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok(version_in(&text))
 }

@@ -19,7 +19,7 @@ use tokio::process::{Child, Command};
 use super::lines::{self, MAX_LINE_BYTES};
 use crate::alongside::{Hold, Home, Remote};
 use crate::bounded;
-use crate::program::Program;
+use crate::program::{Heard, Program};
 use crate::system::Beginning;
 
 /// How long a client may take to say hello.
@@ -271,6 +271,7 @@ pub(super) fn functions_of(program: &Program, executable: &Path) -> Result<Vec<F
         .map_err(|error| format!("client.command: starting the client: {error}"))?;
     let (sender, receiver) = mpsc::channel();
     let output = child.stdout.take();
+    let words = Heard::of(child.stderr.take());
     // Ends with the process's output, which ends with the group.
     std::thread::spawn(move || {
         let mut line = Vec::new();
@@ -282,11 +283,39 @@ pub(super) fn functions_of(program: &Program, executable: &Path) -> Result<Vec<F
     });
     let line = receiver.recv_timeout(HELLO_PATIENCE);
     end_group(Some(child.id()));
-    let ended = child.wait_with_output().map_err(|error| error.to_string())?;
-    let log = String::from_utf8_lossy(&ended.stderr).into_owned();
+    child.wait().map_err(|error| error.to_string())?;
+    let log = String::from_utf8_lossy(&words.all()).into_owned();
     match line.as_deref().map(<[u8]>::trim_ascii_end) {
         Ok([]) => Err(accused(NO_HELLO, None, &log, None)),
         Ok(line) => lines::functions(line).map_err(|why| accused(&why, Some(line), &log, None)),
         Err(_) => Err(accused(&late_hello(), None, &log, None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use rustix::process::{kill_process, test_kill_process};
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_leaves_somebody_with_its_output_is_judged_all_the_same() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("become"), "shift 3; exec \"$@\"").expect("written");
+        let script = "setsid sleep 600 & echo $! >left; echo why >&2; echo nonsense";
+        let program = Program {
+            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            environment: BTreeMap::new(),
+            folder: folder.path().to_owned(),
+            home: None,
+        };
+        let told = functions_of(&program, Path::new("sh")).expect_err("no hello");
+        let left = std::fs::read_to_string(folder.path().join("left")).expect("it was started");
+        let left = left.trim().parse().ok().and_then(Pid::from_raw).expect("a process");
+        assert!(test_kill_process(left).is_ok(), "it lives still");
+        kill_process(left, Signal::KILL).expect("ended");
+        assert!(told.contains("its line: nonsense") && told.contains("why"), "{told}");
     }
 }

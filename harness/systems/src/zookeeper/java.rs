@@ -7,7 +7,9 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+
+use crate::program::{VERSION_PATIENCE, brief};
 
 /// Names a class path, for whoever does not want to write the flag.
 pub const CLASSPATH_VARIABLE: &str = "ZOOKEEPER_CLASSPATH";
@@ -56,7 +58,7 @@ impl Java {
     fn tried(program: PathBuf, class_path: String) -> Result<Self, String> {
         let mut command = Command::new(&program);
         command.args(["-Xmx64m", "-XX:-UsePerfData", "-showversion", "-cp", &class_path, VERSION_CLASS]);
-        let output = command.stdin(Stdio::null()).output().map_err(|error| {
+        let output = brief(&mut command, VERSION_PATIENCE).map_err(|error| {
             format!("there is no Java to run it with: {} ({error}); {ADVICE}", program.display())
         })?;
         let (said, complaints) =
