@@ -183,7 +183,7 @@ fn keys_in_a_field_of_their_own_are_keys_as_well() {
 }
 
 #[test]
-fn a_condition_of_the_whole_takes_all_keys_together() {
+fn what_is_linearizable_under_keys_has_every_weaker_order() {
     for (model, right, wrong) in KEYED {
         for condition in [Condition::Sequential, Condition::OrderedSequential] {
             let verdict = |text| asked(model, condition, &edn(text)).expect("judged").result.verdict;
@@ -272,12 +272,107 @@ fn what_is_ambiguous_mixed_or_of_another_shape_is_refused_in_words() {
         (Register, "0 | write | 1.5 | nil", ""),
         (CasRegister, "0 | cas | [[1 2] [3 4]] | nil", "key"),
         // Transactions under keys.
-        (MultiRegister, "0 | txn | [7 [[:w :x 1]]] | [7 [[:w :x 1]]]", "each key by itself"),
+        (
+            MultiRegister,
+            "0 | txn | [7 [[:w :x 1]]] | nil\n0 | txn | [[:w :x 1]] | nil",
+            "what belongs together",
+        ),
+        (MultiRegister, "0 | txn | [7 [[:w :x 1]]] | [8 [[:w :x 1]]]", "which is of another"),
+        (MultiRegister, "0 | txn | [7 [8 [[:w :x 1]]]] | nil", ""),
+        (MultiRegister, "0 | txn | [nil [[:w :x 1]]] | nil", "of no key"),
     ] {
         refuses(model, Condition::Linearizable, &edn(script), words);
     }
-    let txn = edn("0 | txn | [7 [[:append :x 1]]] | [7 [[:append :x 1]]]");
-    refuses(ListAppend, ListAppend.usual_condition(), &txn, "each key by itself");
+    let txn = edn("0 | txn | [7 [[:append :x 1]]] | [8 [[:append :x 1]]]");
+    refuses(ListAppend, ListAppend.usual_condition(), &txn, "which is of another");
+}
+
+#[test]
+fn transactions_under_independent_keys_are_judged_each_key_by_itself() {
+    let append = |read: &str| {
+        format!(
+            "0 | txn | [7 [[:append :x 1]]] | [7 [[:append :x 1]]]
+             1 | txn | [8 [[:r :x nil]]] | [8 [[:r :x []]]]
+             1 | txn | [7 [[:r :x nil]]] | [7 [[:r :x {read}]]]"
+        )
+    };
+    let condition = ModelName::ListAppend.usual_condition();
+    let judged = |text: &str| asked(ModelName::ListAppend, condition, text).expect("judged").result;
+    let quoted = |script: String| {
+        [":append", ":r", ":x"]
+            .iter()
+            .fold(script, |all, word| all.replace(word, &format!("\"{}\"", &word[1..])))
+    };
+    for is_json in [false, true] {
+        let write = |read: &str| if is_json { json(&quoted(append(read))) } else { edn(&append(read)) };
+        let right = judged(&write("[1]"));
+        assert_eq!(right.verdict, Verdict::Valid, "{}", right.summary);
+        assert!(right.summary.starts_with("each of 2 keys by itself; of key 7: "), "{}", right.summary);
+        let wrong = judged(&write("[]"));
+        assert_eq!(wrong.verdict, Verdict::Invalid, "{}", wrong.summary);
+        assert!(wrong.summary.starts_with("of key 7: "), "{}", wrong.summary);
+    }
+    let registers = |read: &str| {
+        edn(&format!(
+            "0 | txn | [7 [[:w :x 1]]] | [7 [[:w :x 1]]]
+             0 | txn | [8 [[:w :x 2] [:w :y 3]]] | [8 [[:w :x 2] [:w :y 3]]]
+             1 | txn | [8 [[:r :y nil] [:r :x nil]]] | [8 [[:r :y 3] [:r :x 2]]]
+             1 | txn | [7 [[:r :x nil]]] | [7 [[:r :x {read}]]]"
+        ))
+    };
+    says(ModelName::MultiRegister, &registers("1"), Verdict::Valid);
+    says(ModelName::MultiRegister, &registers("2"), Verdict::Invalid);
+}
+
+#[test]
+fn an_order_is_asked_of_each_independent_key_by_itself_and_of_keys_in_a_field_together() {
+    // Process 1 sees what came later at key 8, and then what came before at key 7.
+    let each_has_an_order = [
+        (
+            ModelName::Register,
+            "0 | write | [7 5] | [7 5]
+             0 | write | [7 1] | [7 1]
+             0 | write | [8 1] | [8 1]
+             1 | read | [8 nil] | [8 1]
+             1 | read | [7 nil] | [7 5]",
+        ),
+        (
+            ModelName::Set,
+            "0 | add | [7 1] | [7 1]
+             0 | add | [8 1] | [8 1]
+             1 | read | [8 nil] | [8 #{1}]
+             1 | read | [7 nil] | [7 #{}]",
+        ),
+    ];
+    for (model, script) in each_has_an_order {
+        for condition in [Condition::Sequential, Condition::OrderedSequential] {
+            for text in [edn(script), json(script)] {
+                let judged = asked(model, condition, &text).expect("judged");
+                assert_eq!(judged.result.verdict, Verdict::Valid, "{model}: {}", judged.result.summary);
+                let mut records = records(text.as_bytes()).expect("records");
+                let confirmed = confirm(&mut records, model, condition, &judged.witness);
+                assert!(confirmed.expect("its orders prove it") >= 4, "{model}");
+                let one_gone = &judged.witness[1..];
+                let mut records = checker::history::records(text.as_bytes()).expect("records");
+                assert!(confirm(&mut records, model, condition, one_gone).is_err(), "{model}");
+            }
+            let fielded: String = json(script).lines().map(in_a_field).collect();
+            let judged = asked(model, condition, &fielded).expect("judged");
+            assert_eq!(judged.result.verdict, Verdict::Invalid, "{model}: {}", judged.result.summary);
+        }
+    }
+    // An answer of a key that cannot be is one, whatever the others are.
+    let wrong = edn("0 | add | [7 1] | [7 1]\n1 | read | [8 nil] | [8 #{}]\n0 | read | [7 nil] | [7 #{}]");
+    let judged = asked(ModelName::Set, Condition::Sequential, &wrong).expect("judged").result;
+    assert_eq!(judged.verdict, Verdict::Invalid);
+    assert!(judged.summary.starts_with("of key 7: "), "{}", judged.summary);
+}
+
+/// A line of JSON whose value is a key and a value, with the key in its field.
+fn in_a_field(line: &str) -> String {
+    let (before, pair) = line.split_once("\"value\":[").expect("a pair");
+    let (key, value) = pair.split_once(',').expect("a pair");
+    format!("{before}\"key\":{key},\"value\":{}\n", value.replacen("]}", "}", 1))
 }
 
 #[test]

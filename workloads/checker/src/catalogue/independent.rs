@@ -79,6 +79,15 @@ fn has_keys(model: ModelName) -> bool {
     !matches!(model, ModelName::MultiRegister | ModelName::ListAppend | ModelName::Znode | ModelName::Watch)
 }
 
+/// Whether keys of this model's objects may stand in its values.
+fn may_have_keys(model: ModelName) -> bool {
+    has_keys(model) || is_of_transactions(model)
+}
+
+fn is_of_transactions(model: ModelName) -> bool {
+    matches!(model, ModelName::MultiRegister | ModelName::ListAppend)
+}
+
 /// Whether a datum is a list or a map.
 fn is_composite(datum: &Datum) -> bool {
     matches!(datum, Datum::List(_) | Datum::Map(_))
@@ -137,6 +146,8 @@ pub(super) struct Independent<'r> {
     waiting: VecDeque<Record>,
     /// Whether it is keyed, and the line that says so.
     decided: Option<(bool, u64)>,
+    /// Whether keys stand in values.
+    in_values: bool,
     open: HashMap<u64, Open>,
     /// What must be the answers of those that were asked with them.
     answers: HashMap<u64, Datum>,
@@ -157,6 +168,7 @@ impl<'r> Independent<'r> {
             model,
             waiting: VecDeque::new(),
             decided: None,
+            in_values: false,
             open: HashMap::new(),
             answers: HashMap::new(),
             composite_put: false,
@@ -180,7 +192,10 @@ impl<'r> Independent<'r> {
                         either = Some((record.line, format!("{} {}", record.f, record.value)));
                     }
                     Shape::Either => {}
-                    decides => self.decided = Some((decides == Shape::Keyed, record.line)),
+                    decides => {
+                        self.decided = Some((decides == Shape::Keyed, record.line));
+                        self.in_values = decides == Shape::Keyed && !self.has_key(&record);
+                    }
                 }
             }
             self.waiting.push_back(record);
@@ -198,24 +213,29 @@ impl<'r> Independent<'r> {
         }
     }
 
+    /// Whether the history of each key is one of its own. What a transaction touches belongs to its key. One
+    /// order of all keys is a promise of the whole, and whoever writes a key into each value tests each by
+    /// itself, as `jepsen.independent` does: that decides where an order is asked for. Linearizability is
+    /// the same either way. The keys of a store are one object.
+    pub(super) fn are_judged_apart(&self, is_of_order: bool) -> bool {
+        self.in_values && (is_of_transactions(self.model) || is_of_order && self.model != ModelName::Kv)
+    }
+
+    /// Whether its key stands in a field.
+    fn has_key(&self, record: &Record) -> bool {
+        has_keys(self.model) && !record.key.is_nil()
+    }
+
     fn shape_of(&self, record: &Record) -> Result<Shape, LoadError> {
         let argument = argument(self.model, &record.f);
         let shape =
             shape(&record.f, argument, &record.value).map_err(|reason| malformed(record.line, reason))?;
-        let named = has_keys(self.model) && !record.key.is_nil();
-        match (named, shape) {
+        match (self.has_key(record), shape) {
             (true, Shape::Keyed) => {
                 let reason = format!("{} {}: its key stands in a field already", record.f, record.value);
                 Err(malformed(record.line, reason))
             }
             (true, _) => Ok(Shape::Keyed),
-            (false, Shape::Keyed) if argument == Argument::Micros => {
-                let reason = format!(
-                    "{} {} is a transaction under an independent key: give the history of each key by itself",
-                    record.f, record.value
-                );
-                Err(malformed(record.line, reason))
-            }
             (false, shape) => Ok(shape),
         }
     }
@@ -224,7 +244,7 @@ impl<'r> Independent<'r> {
         let shape = self.shape_of(record)?;
         // A function that another model has says nothing here, and its model refuses it.
         let Some((is_keyed, since)) = self.decided else { return Ok(()) };
-        if !has_keys(self.model) {
+        if !may_have_keys(self.model) {
             return Ok(());
         }
         match (is_keyed, shape) {
@@ -238,7 +258,7 @@ impl<'r> Independent<'r> {
                 return Err(malformed(record.line, reason));
             }
             (false, _) => {}
-            (true, _) if !record.key.is_nil() => {
+            (true, _) if self.has_key(record) => {
                 self.open.insert(record.process, Open::InField(record.key.clone()));
             }
             (true, _) => {

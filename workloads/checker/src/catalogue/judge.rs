@@ -1,5 +1,6 @@
 //! One way to ask: records, a model, a condition, and what the answer may cost.
 
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use serde_json::json;
@@ -9,7 +10,7 @@ use super::keyed::Registers;
 use super::{Condition, ModelName, Unconfirmed, confirm_orders};
 use crate::budget::Budget;
 use crate::confirm::RealTime;
-use crate::history::{History, LoadError, Op, OpKind, Outcome, Pairing, Record, event_of};
+use crate::history::{Datum, EventKind, History, LoadError, Op, OpKind, Outcome, Pairing, Record, event_of};
 use crate::model::counter::Counter;
 use crate::model::keyed::Keyed;
 use crate::model::kv::Kv;
@@ -65,14 +66,63 @@ pub fn judge(records: Records<'_>, question: &Question) -> Result<Judged, Refusa
     }
     let mut records = Independent::new(model, records);
     let is_keyed = records.is_keyed()?;
-    let records = &mut records;
+    if records.are_judged_apart(ordered(condition).is_some()) {
+        return apart(records, question);
+    }
+    let (judged, is_observed) = together(&mut records, is_keyed, question)?;
+    Ok(if is_observed { judged } else { unobserved(judged) })
+}
+
+/// Judges the history of each key as if there were no other.
+fn apart(records: Independent<'_>, question: &Question) -> Result<Judged, Refusal> {
+    let keys = by_key(records)?;
+    let number = keys.len();
+    let mut all: Vec<(Datum, Judged)> = Vec::new();
+    let mut any_observed = false;
+    for (key, records) in keys {
+        let (judged, is_observed) = together(&mut records.into_iter().map(Ok), true, question)?;
+        any_observed |= is_observed;
+        all.push((key, judged));
+    }
+    let witness = all.iter_mut().flat_map(|(_, judged)| std::mem::take(&mut judged.witness)).collect();
+    let of = |verdict| all.iter().position(|(_, judged)| judged.result.verdict == verdict);
+    let told = of(Verdict::Invalid).or_else(|| of(Verdict::Unknown));
+    let (key, Judged { mut result, .. }) = all.swap_remove(told.unwrap_or_default());
+    if told.is_some() {
+        result.summary = format!("of key {key}: {}", result.summary);
+        return Ok(Judged { result, witness: Vec::new() });
+    }
+    result.summary = format!("each of {number} keys by itself; of key {key}: {}", result.summary);
+    let judged = Judged { result, witness };
+    Ok(if any_observed { judged } else { unobserved(judged) })
+}
+
+/// The records of each key, by which was seen first.
+fn by_key(records: Independent<'_>) -> Result<Vec<(Datum, Vec<Record>)>, LoadError> {
+    let mut keys: Vec<(Datum, Vec<Record>)> = Vec::new();
+    let mut places: HashMap<Datum, usize> = HashMap::new();
+    for record in records {
+        let record = record?;
+        let place = *places.entry(record.key.clone()).or_insert_with(|| {
+            keys.push((record.key.clone(), Vec::new()));
+            keys.len() - 1
+        });
+        keys[place].1.push(record);
+    }
+    if keys.is_empty() { Err(LoadError::Empty) } else { Ok(keys) }
+}
+
+/// Judges all records as one history; and whether an answer says something about what the object held, or
+/// nothing happened that it could be about.
+fn together(records: Records<'_>, is_keyed: bool, question: &Question) -> Result<(Judged, bool), Refusal> {
+    let Question { model, condition, .. } = *question;
     match model {
         ModelName::CasRegister | ModelName::Register => {
             let history = registers(&mut only(model, records))?;
             let judged = of_registers(&history, question);
             let happened = |op: &Op| op.outcome != Outcome::Fail;
             let is_idle = !history.ops().iter().any(happened);
-            Ok(if is_idle || history.ops().iter().any(tells) { judged } else { unobserved(judged) })
+            Ok((judged, is_idle || history.ops().iter().any(tells)))
         }
         ModelName::Kv => object(&Kv::default(), records, question),
         ModelName::Mutex if is_keyed => object(&Keyed::new(Mutex), records, question),
@@ -84,16 +134,18 @@ pub fn judge(records: Records<'_>, question: &Question) -> Result<Judged, Refusa
         ModelName::Counter if is_keyed => object(&Keyed::new(Counter), records, question),
         ModelName::Counter => object(&Counter, records, question),
         ModelName::MultiRegister => of_several_registers(records, question),
-        ModelName::Znode => of_znodes(records, question),
+        ModelName::Znode => Ok((of_znodes(records, question)?, true)),
         ModelName::Watch => match condition {
             Condition::Notified(promised) => {
                 let history = registers(&mut only(model, records))?;
-                Ok(Judged { result: watch::check(&history, promised, None), witness: Vec::new() })
+                Ok((Judged { result: watch::check(&history, promised, None), witness: Vec::new() }, true))
             }
             _ => Err(Refusal::NoSuchCondition { model, condition }),
         },
         ModelName::ListAppend => match condition {
-            Condition::Transactions(isolation) => Ok(txn::check(records, isolation, &question.budget)?),
+            Condition::Transactions(isolation) => {
+                Ok((txn::check(records, isolation, &question.budget)?, true))
+            }
             _ => Err(Refusal::NoSuchCondition { model, condition }),
         },
     }
@@ -119,7 +171,42 @@ pub fn confirm(
     };
     let mut records = Independent::new(model, records);
     let is_keyed = records.is_keyed()?;
-    let records = &mut records;
+    if !records.are_judged_apart(ordered(condition).is_some()) {
+        return confirm_together(&mut records, model, is_keyed, witness, real_time);
+    }
+    let keys = by_key(records)?;
+    let places = keys.iter().zip(0..).flat_map(|((_, records), place)| {
+        records
+            .iter()
+            .filter(|record| record.kind == EventKind::Invoke)
+            .map(move |record| (record.index, place))
+    });
+    let places: HashMap<u64, usize> = places.collect();
+    let mut orders: Vec<Vec<PartOrder>> = vec![Vec::new(); keys.len()];
+    for order in witness {
+        let Some(first) = order.order.first() else { continue };
+        let place = places.get(first).ok_or(Unconfirmed::Twice(*first))?;
+        orders[*place].push(order.clone());
+    }
+    let mut confirmed = 0;
+    for ((_, records), mut orders) in keys.into_iter().zip(orders) {
+        if orders.is_empty() {
+            // Nothing happened to this key; whoever replays it says if something did.
+            orders.push(PartOrder { part: None, order: Vec::new() });
+        }
+        confirmed += confirm_together(&mut records.into_iter().map(Ok), model, true, &orders, real_time)?;
+    }
+    Ok(confirmed)
+}
+
+/// The same of all records as one history.
+fn confirm_together(
+    records: Records<'_>,
+    model: ModelName,
+    is_keyed: bool,
+    witness: &[PartOrder],
+    real_time: RealTime,
+) -> Result<usize, Unconfirmed> {
     match model {
         ModelName::CasRegister | ModelName::Register => {
             confirm_object(&Registers::default(), &mut only(model, records), witness, real_time)
@@ -176,14 +263,13 @@ fn of_registers(history: &History, question: &Question) -> Judged {
 }
 
 /// Any object, by its model alone.
-fn object<M>(model: &M, records: Records<'_>, question: &Question) -> Result<Judged, Refusal>
+fn object<M>(model: &M, records: Records<'_>, question: &Question) -> Result<(Judged, bool), Refusal>
 where
     M: Model + Sync,
     M::Op: Send + Sync,
 {
     let calls = pair(model, records)?;
-    let judged = searched(model, &calls, |call| call.process, question);
-    Ok(if observed(model, &calls) { judged } else { unobserved(judged) })
+    Ok((searched(model, &calls, |call| call.process, question), observed(model, &calls)))
 }
 
 /// Whether an answer says something about what the object held, or nothing happened that it could be about.
@@ -229,14 +315,14 @@ fn session(call: &Call<znode::Op>) -> u64 {
 }
 
 /// Several registers: from whatever they may have held at first.
-fn of_several_registers(records: Records<'_>, question: &Question) -> Result<Judged, Refusal> {
+fn of_several_registers(records: Records<'_>, question: &Question) -> Result<(Judged, bool), Refusal> {
     let model = MultiRegister::default();
     let calls = pair(&model, records)?;
     let mut model = model.parted(&calls);
     let Some(beginnings) = MultiRegister::beginnings(&calls) else {
         let why = "too many values may have been there before the history began";
         let result = CheckResult::new(question.condition.name(), Verdict::Unknown, why);
-        return Ok(Judged { result, witness: Vec::new() });
+        return Ok((Judged { result, witness: Vec::new() }, true));
     };
     let mut best: Option<Judged> = None;
     for beginning in beginnings {
@@ -251,7 +337,7 @@ fn of_several_registers(records: Records<'_>, question: &Question) -> Result<Jud
     }
     // There is always a beginning, if only that nothing was there.
     let best = best.ok_or(Refusal::History(LoadError::Empty))?;
-    Ok(if observed(&model, &calls) { best } else { unobserved(best) })
+    Ok((best, observed(&model, &calls)))
 }
 
 fn confirm_several_registers(

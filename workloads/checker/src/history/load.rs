@@ -11,6 +11,7 @@ use super::completeness::Completeness;
 use super::convert::event_of;
 use super::limits::read_line;
 use super::records::{Format, Input, Records, recognise};
+use super::tuples::Tuples;
 use super::{EventLines, Extent, History, LoadError, Pairing};
 use crate::budget::Interrupt;
 
@@ -77,8 +78,10 @@ fn load_lines(mut reader: Input<'_>) -> Result<Loaded, LoadError> {
 
 fn load_records(mut records: Records<'_>) -> Result<Loaded, LoadError> {
     let mut pairing = Pairing::default();
+    let mut tuples = Tuples::default();
     for record in records.by_ref() {
-        let record = record?;
+        let mut record = record?;
+        tuples.take_key_out(&mut record);
         let line = record.line;
         let event = event_of(record).map_err(|reason| LoadError::Malformed { line, reason })?;
         pairing.push(event).map_err(|source| LoadError::Pair { line, source })?;

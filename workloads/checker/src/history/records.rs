@@ -42,7 +42,6 @@ use super::edn::is_blank;
 use super::elements::Elements;
 use super::lines::JsonLines;
 use super::text_log::TextLog;
-use super::tuples::Tuples;
 use super::{Extent, LoadError, Record};
 use crate::budget::Interrupt;
 
@@ -235,8 +234,8 @@ pub struct Records<'r> {
 
 enum Source<'r> {
     Json(JsonLines<Input<'r>>),
-    Edn(Elements<Input<'r>>, Tuples),
-    Log(TextLog<Input<'r>>, Tuples),
+    Edn(Elements<Input<'r>>),
+    Log(TextLog<Input<'r>>),
 }
 
 enum Ended {
@@ -269,8 +268,8 @@ impl<'r> Records<'r> {
     pub(super) fn of(Recognised { format, compressed, input }: Recognised<'r>) -> Self {
         let source = match format {
             Format::JsonLines => Source::Json(JsonLines::new(input)),
-            Format::Edn => Source::Edn(Elements::new(input), Tuples::default()),
-            Format::TextLog => Source::Log(TextLog::new(input), Tuples::default()),
+            Format::Edn => Source::Edn(Elements::new(input)),
+            Format::TextLog => Source::Log(TextLog::new(input)),
         };
         Self { format, compressed, source, events: 0, ended: None }
     }
@@ -293,8 +292,8 @@ impl<'r> Records<'r> {
         let cut = |problem: &Option<String>| problem.clone().map(|problem| (Extent::Beginning, problem));
         let (plain, skipped, missing) = match &self.source {
             Source::Json(lines) => (lines.seal.is_plain(), lines.skipped, lines.seal.problem()),
-            Source::Edn(elements, _) => (true, elements.skipped, cut(&elements.problem)),
-            Source::Log(log, _) => (true, log.skipped, cut(&log.problem)),
+            Source::Edn(elements) => (true, elements.skipped, cut(&elements.problem)),
+            Source::Log(log) => (true, log.skipped, cut(&log.problem)),
         };
         let known = match &self.ended {
             None => Some((Extent::Beginning, "the history was not read to its end".to_owned())),
@@ -303,18 +302,11 @@ impl<'r> Records<'r> {
         };
         let renamed = match &self.source {
             Source::Json(lines) => lines.processes.renamed(),
-            Source::Edn(elements, _) => elements.processes.renamed(),
-            Source::Log(log, _) => log.processes.renamed(),
+            Source::Edn(elements) => elements.processes.renamed(),
+            Source::Log(log) => log.processes.renamed(),
         };
         Completeness { renamed, ..Completeness::of(known, plain, self.events, skipped) }
     }
-}
-
-fn lifted(mut record: Option<Record>, tuples: &mut Tuples) -> Option<Record> {
-    if let Some(record) = &mut record {
-        tuples.take_key_out(record);
-    }
-    record
 }
 
 impl Iterator for Records<'_> {
@@ -326,8 +318,8 @@ impl Iterator for Records<'_> {
         }
         let next = match &mut self.source {
             Source::Json(lines) => lines.next_record(),
-            Source::Edn(elements, tuples) => elements.next_record().map(|record| lifted(record, tuples)),
-            Source::Log(log, tuples) => log.next_record().map(|record| lifted(record, tuples)),
+            Source::Edn(elements) => elements.next_record(),
+            Source::Log(log) => log.next_record(),
         };
         let error = match next {
             Ok(Some(mut record)) => {
