@@ -342,9 +342,9 @@ mod tests {
         results.key_outages = Some(KeyOutages { keys: 20, with: 4, longest });
         let told = "<testcase classname=\"check\" name=\"load\" time=\"0.000\">\n      <system-out>The bench \
                     itself did not send 190 of 1,000 operations (19 %), because clients were being \
-                    replaced:&#10;  2.000 to 3.450 s&#10;Outages, the longest first (1 in all):&#10;  2.94 s, \
-                    0.000 to 2.940 s, under no fault&#10;4 of 20 keys had outages of their own:&#10;  key 18: \
-                    3.70 s, 0.000 to 3.700 s, under F1, not over at the end</system-out>";
+                    replaced:&#10;  2.000 to 3.450 s&#10;Outages, the longest first (1 in all):&#10;  2.94 \
+                    s, 0.000 to 2.940 s, under no fault&#10;4 of 20 keys had outages of their own:&#10;  key \
+                    18: 3.70 s, 0.000 to 3.700 s, under F1, not over at the end</system-out>";
         let document = render(&run, &results, &[]);
         assert!(document.contains(told), "{document}");
     }

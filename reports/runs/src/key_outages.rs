@@ -238,8 +238,8 @@ mod tests {
         Unanswered,
     }
 
-    /// Writes to keys in turn, one every 5 ms for `until_ms`, each round of keys at the next of three members;
-    /// `end` says how one ends, from its moment in ms and its key.
+    /// Writes to keys in turn, one every 5 ms for `until_ms`, each round of keys at the next of three
+    /// members; `end` says how one ends, from its moment in ms and its key.
     fn history(keys: u64, until_ms: u64, end: impl Fn(u64, u64) -> End) -> History {
         history_at(keys, until_ms, |at, _| 1 + at / 5 / keys % 3, |at, key, _| end(at, key))
     }

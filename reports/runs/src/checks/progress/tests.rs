@@ -167,8 +167,8 @@ fn the_sentence_says_within_how_long_where_and_what_was_not_judged() {
         )
     );
     let long = FaultRecord { heal_asked_ns: Some(15_000 * MS), healed_ns: Some(15_010 * MS), ..deaf() };
-    let of_a_leader = "changes were acknowledged within 10.0 s wherever a quorum was connected (1 fault), and \
-                       that the leader had lost its quorum was noticed within 1.50 s (1 fault)";
+    let of_a_leader = "changes were acknowledged within 10.0 s wherever a quorum was connected (1 fault), \
+                       and that the leader had lost its quorum was noticed within 1.50 s (1 fault)";
     let two_seconds = history(0, 20_000, (2400, 4000));
     assert_eq!(of(long.clone(), noticed, &two_seconds), (Verdict::Valid, of_a_leader.to_owned()));
     let follower = FaultRecord { leader_fault: false, ..long };
@@ -208,8 +208,8 @@ fn a_key_that_nobody_could_change_meanwhile_is_named_beside_what_holds_of_all_to
     assert_eq!(
         summary,
         "changes were acknowledged within 10.0 s wherever a quorum was connected (1 fault); that is of all \
-         keys together: no change to key 3 was acknowledged for 11.6 s under F1, while changes to others were \
-         (and one more key for less)"
+         keys together: no change to key 3 was acknowledged for 11.6 s under F1, while changes to others \
+         were (and one more key for less)"
     );
 }
 
