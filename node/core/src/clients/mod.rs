@@ -181,11 +181,11 @@ struct Client {
 }
 
 impl Client {
-    /// True when it has asked for the end of its local session. What it asks behind that is nobody's request:
-    /// the connection ends with the session, and an ephemeral would make it one of the ensemble, which nobody
-    /// keeps alive or closes.
+    /// True when the connection ends behind what it has asked. What comes then is nobody's request, because
+    /// nobody would hear its answer. Behind the end of a local session an ephemeral would even make it one of
+    /// the ensemble, which nobody keeps alive or closes.
     fn has_ended(&self) -> bool {
-        matches!(self.queue.back(), Some(Pending::Close { .. }))
+        matches!(self.queue.back(), Some(Pending::Close { .. } | Pending::Leave))
     }
 }
 

@@ -10,6 +10,7 @@
 //! addwatch c PATH [recursive=true] · removewatch|checkwatch c PATH [kind=any|data|children]
 //! setwatches c [seen=ZXID] [data=PATHS] [exist=PATHS] [children=PATHS] [persistent=PATHS] [recursive=PATHS]
 //! reconfig c [join=IDS] [observe=IDS] [leave=IDS] [all=IDS] [line=SERVERLINE] [version=N]
+//! ping c [op=N]                                                          any of these, as the operation N
 //! ```
 
 use bytes::Bytes;

@@ -296,6 +296,7 @@ impl Runner {
             "sasl" => return self.sasl(client, args),
             _ => {}
         }
+        let number: Option<i32> = args.key("op")?;
         let (op, about, body) = request(name, args)?;
         let connection = self.ensemble.client(client)?;
         if !connection.open {
@@ -303,7 +304,8 @@ impl Runner {
         }
         let Request { xid, op, body } = connection.request(op, &about, |w| w.raw(&body));
         let (id, member) = (connection.id, connection.member);
-        self.ensemble.step(member, Input::ClientRequest { client: id, request: Request { xid, op, body } });
+        let request = Request { xid, op: number.unwrap_or(op), body };
+        self.ensemble.step(member, Input::ClientRequest { client: id, request });
         Ok(())
     }
 
