@@ -7,6 +7,7 @@ use crate::address::HostPort;
 use crate::book::Book;
 use crate::clock::Clock;
 use crate::testing::{config, connect, from_peer, listener, local};
+use crate::tls::peers::PeerTls;
 use node_wire::jute::encode;
 use node_wire::quorum::{LEARNER_PROTOCOL, LearnerInfo};
 use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
@@ -23,11 +24,16 @@ fn encoded(packet: &QuorumPacket) -> BytesMut {
 
 /// The port of member 1, whose peer 2 has its quorum port at `peer`.
 fn port(peer: &HostPort) -> (Rc<QuorumPort>, Rc<Inbox>) {
+    port_with(peer, None)
+}
+
+fn port_with(peer: &HostPort, tls: Option<Arc<PeerTls>>) -> (Rc<QuorumPort>, Rc<Inbox>) {
     let inbox = Rc::new(Inbox::default());
     let mut config = config(1, &[(2, peer)]);
     if let Some(line) = config.servers.get_mut(&ServerId(2)) {
         line.quorum = peer.clone();
     }
+    config.security.peers = tls;
     let book = Rc::new(Book::new(&config));
     let pulse = Pulse::new(Clock::start(), config.peer_timeout, config.manner.step_limit);
     (QuorumPort::new(Rc::new(config), book, Rc::clone(&inbox), pulse), inbox)
@@ -149,9 +155,9 @@ fn a_dial_that_is_refused_is_told_and_takes_its_time() {
 }
 
 /// What a member of ours, or one of Apache's, says first.
-fn introduction(dialect: Dialect) -> BytesMut {
+fn introduction(dialect: Dialect) -> QuorumPacket {
     let info = LearnerInfo { server: ServerId(2), protocol: LEARNER_PROTOCOL, config_version: 0, dialect };
-    encoded(&QuorumPacket::new(PacketType::FollowerInfo, 0, Some(encode(|w| info.encode(w)))))
+    QuorumPacket::new(PacketType::FollowerInfo, 0, Some(encode(|w| info.encode(w))))
 }
 
 #[test]
@@ -159,7 +165,7 @@ fn somebody_speaks_for_the_member_to_ours_alone_and_not_before_they_take_it() {
     local(async {
         for (dialect, speaks) in [(Dialect::Own, true), (Dialect::Apache, false)] {
             let (port, inbox, conn, mut learner) = accepted().await;
-            learner.write_all(&introduction(dialect)).await.expect("written");
+            learner.write_all(&encoded(&introduction(dialect))).await.expect("written");
             let Input::Packet { .. } = from_peer(&inbox).await else { panic!("no packet") };
             let mut expected = Vec::new();
             for kind in [PacketType::LeaderInfo, PacketType::Diff, PacketType::NewLeader] {
@@ -174,6 +180,61 @@ fn somebody_speaks_for_the_member_to_ours_alone_and_not_before_they_take_it() {
             learner.read_to_end(&mut got).await.expect("an end");
             assert_eq!(got, expected, "{dialect:?}");
         }
+    });
+}
+
+/// What members are told that speak with each other over TLS alone.
+fn tls() -> Arc<PeerTls> {
+    let store = |file: &str| format!("{}/tests/stores/{file}", env!("CARGO_MANIFEST_DIR"));
+    let said = [
+        ("ssl.quorum.keyStore.location", store("member.pem")),
+        ("ssl.quorum.trustStore.location", store("trust.pem")),
+        ("ssl.quorum.hostnameVerification", "false".to_owned()),
+    ];
+    let said = said.map(|(key, value)| (key.to_owned(), value)).into();
+    Arc::new(PeerTls::new(&said, true, false, false).expect("sound stores").expect("wanted"))
+}
+
+#[test]
+fn over_tls_too_somebody_speaks_between_two_packets_and_in_none() {
+    const LONG: usize = 16;
+    local(async {
+        let (listener, addr) = listener().await;
+        let (leading, leader) = port_with(&addr, Some(tls()));
+        tokio::task::spawn_local(Rc::clone(&leading).accept(listener));
+        let (learning, learner) = port_with(&addr, Some(tls()));
+        learning.dial(ServerId(2));
+        let Input::Dialled { conn: dialled, .. } = from_peer(&learner).await else { panic!("not dialled") };
+        let Input::Accepted { conn } = from_peer(&leader).await else { panic!("not accepted") };
+        learning.send(dialled, &introduction(Dialect::Own));
+        learning.flush();
+        let Input::Packet { .. } = from_peer(&leader).await else { panic!("no packet") };
+        let ping = packet(PacketType::Ping, -1);
+        // From another thread than the member's, as in life.
+        let (bytes, pulse) = (encoded(&ping), Arc::clone(&leading.pulse));
+        let speak =
+            || std::thread::scope(|scope| scope.spawn(|| pulse.speak(&bytes)).join().expect("spoken"));
+        leading.send(conn, &packet(PacketType::NewLeader, 1));
+        leading.flush();
+        speak();
+        let long = QuorumPacket::new(PacketType::Proposal, 2, Some(Bytes::from(vec![b'x'; 1 << 20])));
+        for _ in 0..LONG {
+            leading.send(conn, &long);
+        }
+        leading.flush();
+        let waiting = leading.connections.borrow()[&conn].outbox.waiting();
+        assert!(waiting > 0, "this thread reads nothing meanwhile, so the socket is full");
+        speak();
+        let mut heard = Vec::new();
+        while heard.last() != Some(&ping) || heard.len() < LONG {
+            let Input::Packet { packet, .. } = from_peer(&learner).await else { panic!("no packet") };
+            heard.push(packet);
+            if heard.len() == 2 + LONG {
+                speak();
+            }
+        }
+        let sent = [vec![packet(PacketType::NewLeader, 1), ping.clone()], vec![long; LONG], vec![ping]];
+        assert!(heard == sent.concat(), "{:?}", heard.iter().map(|packet| packet.kind).collect::<Vec<_>>());
     });
 }
 
