@@ -140,8 +140,8 @@ pub struct Drawn {
     pub(crate) deed_us: u64,
     /// They lock, and do not stand for election.
     pub(crate) locks: bool,
-    /// What a step takes for each part of something large.
-    pub(crate) unit_us: u64,
+    /// What a step takes for each part of something large, in microseconds. Zero: no step takes time.
+    pub unit_us: u64,
 }
 
 /// A kind of fault is left out of a world with this probability.
@@ -189,6 +189,9 @@ const LONE: Chance = Chance(1_500);
 
 /// The ensemble of a world changes with this probability.
 const CHANGING: Chance = Chance(2_500);
+
+/// A world that is no siege has steps that take time with this probability.
+const LABORIOUS: Chance = Chance(600);
 
 /// Where steps are long, so many times longer it is from one fault to the next.
 const QUIET: u64 = 4;
@@ -284,6 +287,7 @@ impl Drawn {
         let frame = Frame::new(dice);
         Self::within(seed, frame, dice)
             .with_watchers(&mut Dice::part(seed, Part::Watchers))
+            .with_long_steps(only == Some(Only::LongSteps), &mut Dice::part(seed, Part::Work))
             .with_probers(&mut Dice::part(seed, Part::Probers))
             .with_short_epochs(&mut Dice::part(seed, Part::Epochs))
             .with_observers(&mut Dice::part(seed, Part::Observers))
@@ -291,7 +295,6 @@ impl Drawn {
             .with_lone_members(&mut Dice::part(seed, Part::Lone))
             .with_rare(&mut Dice::part(seed, Part::Rare))
             .with_applications(only == Some(Only::Applications), &mut Dice::part(seed, Part::Applications))
-            .with_long_steps(only == Some(Only::LongSteps), &mut Dice::part(seed, Part::Work))
     }
 
     /// Every field is named here, so that a new one asks to be thought of.
@@ -430,10 +433,10 @@ impl Drawn {
         self
     }
 
-    /// Worlds of long steps, and with clients that ask for what is large. Faults are seldom, so that some
-    /// steps are disturbed by none.
-    fn with_long_steps(mut self, has: bool, dice: &mut Dice) -> Self {
-        if !has {
+    /// Some worlds have long steps, or all, and then clients that ask for what is large. Faults are seldom
+    /// there, so that some steps are disturbed by none: a siege would be none.
+    fn with_long_steps(mut self, all: bool, dice: &mut Dice) -> Self {
+        if !((dice.chance(LABORIOUS) && !self.siege) || all) {
             return self;
         }
         self.unit_us = dice.scale(self.peer_timeout_ms * 250, self.peer_timeout_ms * 4_000);

@@ -22,6 +22,7 @@ impl Drawn {
             ("reads without a leader", if self.read_only { "yes" } else { "no" }.to_owned()),
             ("limits", if self.limits { "yes" } else { "no" }.to_owned()),
             ("changing ensembles", if self.changes { "yes" } else { "no" }.to_owned()),
+            ("long steps", if self.unit_us > 0 { "yes" } else { "no" }.to_owned()),
             ("visitors", self.visitors.to_string()),
             ("reads", format!("{}%", self.read_percent)),
             ("peer time-out, ms", range(self.peer_timeout_ms, &[100, 200, 300, 401])),

@@ -1,4 +1,4 @@
-//! Steps that take time: in worlds of slow machines and large requests.
+//! Steps that take time: in worlds of slow machines and large requests, which a seed draws now and then.
 //!
 //! Elsewhere a step takes none, so that no seed could show what a member's peers make of one that works for
 //! many peer time-outs. Here what is large costs what it is large: the parts of a multi, the ephemerals that
