@@ -4,19 +4,21 @@
 mod alone;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/ports.rs"]
+mod ports;
 mod print;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use node_client::ConnectOptions;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use common::{NODE, Node, PATIENCE};
+use ports::free_ports;
 
 /// A member with everything that operators look at.
 struct Member {
@@ -26,16 +28,8 @@ struct Member {
     metrics: SocketAddr,
 }
 
-/// Below the range from which the kernel takes ports for whoever wants any: one of those may be taken by a
-/// connection of another test before the member binds it.
 fn free_port() -> SocketAddr {
-    static NEXT: AtomicU16 = AtomicU16::new(29_000);
-    loop {
-        let port = SocketAddr::from(([127, 0, 0, 1], NEXT.fetch_add(1, Ordering::Relaxed)));
-        if TcpListener::bind(port).is_ok() {
-            return port;
-        }
-    }
+    SocketAddr::from(([127, 0, 0, 1], free_ports(1)))
 }
 
 fn start(dir: &Path) -> Member {

@@ -7,6 +7,8 @@ mod common;
 mod frames;
 mod member;
 mod peers;
+#[path = "../common/ports.rs"]
+mod ports;
 mod programs;
 mod sasl;
 mod talk;

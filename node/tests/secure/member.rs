@@ -1,13 +1,14 @@
 //! A member with a zoo.cfg of its own.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::common::{NODE, Node};
+use crate::ports::free_ports;
 
 pub(crate) fn free_port() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+    SocketAddr::from(([127, 0, 0, 1], free_ports(1)))
 }
 
 /// A store that stands in the repository.

@@ -8,8 +8,9 @@ use std::time::Instant;
 use node_wire::client::{Acl, CreateRequest, OpCode, PathWatch};
 
 use crate::common::{Node, PATIENCE};
-use crate::member::{fixture, free_port, start_in, stores};
-use crate::talk::{Talk, plain, sealed, trusting};
+use crate::member::{fixture, start_in, stores};
+use crate::ports::free_ports;
+use crate::talk::{Talk, dial, plain, sealed, trusting};
 
 /// Three members, each in its own process.
 struct Three {
@@ -30,7 +31,9 @@ const DIALS: &str = "sslQuorum=true\n";
 
 impl Three {
     fn new() -> Self {
-        let ports = (0..3).map(|_| [free_port(), free_port(), free_port()]).collect();
+        let base = free_ports(9);
+        let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let ports = (0..3).map(|member| [0, 3, 6].map(|kind| at(base + kind + member))).collect();
         let nodes = (0..3).map(|_| None).collect();
         Self { dir: tempfile::tempdir().expect("a directory"), ports, nodes }
     }
@@ -61,7 +64,7 @@ impl Three {
     }
 
     /// Waits until a member answers a write.
-    fn writes(&self, index: usize, path: &str) {
+    fn writes(&mut self, index: usize, path: &str) {
         let deadline = Instant::now() + PATIENCE;
         let create = CreateRequest {
             path: path.to_owned().into(),
@@ -75,14 +78,23 @@ impl Three {
             match answer {
                 // It may have been made by an attempt whose answer was lost.
                 Some((0 | -110, _)) => return,
-                _ => assert!(Instant::now() < deadline, "member {} does not serve", index + 1),
+                _ if Instant::now() < deadline => {}
+                _ => panic!("member {} does not serve{}", index + 1, self.ended(index)),
             }
         }
     }
 
     fn try_session(&self, index: usize) -> Option<Talk<std::net::TcpStream>> {
-        std::net::TcpStream::connect(self.ports[index][0]).ok()?;
-        Talk::new(plain(self.ports[index][0]))
+        Talk::new(dial(self.ports[index][0])?)
+    }
+
+    /// How a member ended and why, where it did.
+    fn ended(&mut self, index: usize) -> String {
+        let node = self.nodes[index].as_mut().expect("started");
+        let Ok(Some(status)) = node.child.try_wait() else { return String::new() };
+        let mut said = String::new();
+        let _ = node.child.stderr.take().map(|mut stderr| stderr.read_to_string(&mut said));
+        format!(": {status}: {said}")
     }
 
     fn reads(&self, index: usize, path: &str) {
@@ -101,7 +113,7 @@ impl Three {
 
 #[test]
 fn three_members_serve_over_tls_and_take_nothing_else() {
-    let three = Three::start(&tls(DIALS));
+    let mut three = Three::start(&tls(DIALS));
     for index in 0..3 {
         three.writes(index, &format!("/{index}"));
     }
@@ -132,7 +144,7 @@ fn assert_ends(mut stream: impl Read) {
 
 #[test]
 fn only_certificates_that_are_trusted_and_name_a_member_come_in() {
-    let three = Three::start(&tls(DIALS));
+    let mut three = Three::start(&tls(DIALS));
     three.writes(0, "/a");
     let election = three.ports[0][2];
     // Trusted, and made out to somebody else than a host of the ensemble.
@@ -178,7 +190,7 @@ fn stores_are_read_again_when_they_change() {
         store.display(),
         fixture("trust.pem").display()
     );
-    let three = Three::start(&keys);
+    let mut three = Three::start(&keys);
     three.writes(0, "/a");
     let shown = |election: SocketAddr| {
         let mut stream = sealed(election, trusting(Some("member.pem")));

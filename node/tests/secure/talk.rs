@@ -25,9 +25,14 @@ pub(crate) trait Carrier: Read + Write {}
 impl<T: Read + Write> Carrier for T {}
 
 pub(crate) fn plain(addr: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(addr).expect("connected");
+    dial(addr).expect("connected")
+}
+
+/// The same where perhaps nobody listens.
+pub(crate) fn dial(addr: SocketAddr) -> Option<TcpStream> {
+    let stream = TcpStream::connect(addr).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).expect("set");
-    stream
+    Some(stream)
 }
 
 /// What a client trusts and shows. `show` is a PEM file with a key and its certificate.
