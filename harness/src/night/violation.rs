@@ -173,14 +173,15 @@ impl Runner {
         let finding = all.into_iter().find(|finding| finding.fingerprint == found.fingerprint);
         let outcome = serde_json::to_vec(&finding)
             .context("encoding it")
-            .and_then(|body| hook(program, arguments, &body));
+            .and_then(|body| hook(program, arguments, body, HOOK));
         if let Err(error) = outcome {
             self.progress.say(&format!("on_finding: {program} was not told: {error:#}"));
         }
     }
 }
 
-fn hook(program: &str, arguments: &[String], body: &[u8]) -> anyhow::Result<()> {
+/// Runs it to its end, with this on its standard input, within this time.
+fn hook(program: &str, arguments: &[String], body: Vec<u8>, within: Duration) -> anyhow::Result<()> {
     let mut command = Command::new(program);
     harness_systems::program::mark(&mut command);
     let mut child = command
@@ -191,10 +192,12 @@ fn hook(program: &str, arguments: &[String], body: &[u8]) -> anyhow::Result<()> 
         .spawn()
         .with_context(|| format!("starting {program}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // One that does not read has heard enough.
-        let _ = stdin.write_all(body);
+        // One that does not read has heard enough. It may not end either, so nobody waits for this.
+        std::thread::spawn(move || {
+            let _ = stdin.write_all(&body);
+        });
     }
-    let until = Instant::now() + HOOK;
+    let until = Instant::now() + within;
     while Instant::now() < until {
         match child.try_wait().context("waiting for it")? {
             Some(status) if status.success() => return Ok(()),
@@ -206,11 +209,32 @@ fn hook(program: &str, arguments: &[String], body: &[u8]) -> anyhow::Result<()> 
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     group.map_or(Ok(()), |group| kill_process_group(group, Signal::KILL)).context("ending it")?;
     child.wait().context("ending it")?;
-    anyhow::bail!("it did not end within {}", span::show(HOOK))
+    anyhow::bail!("it did not end within {}", span::show(within))
 }
 
 /// The flags of a case that a replay takes from the command line alone.
 fn brought(case: &Case) -> Vec<String> {
     let flags = case.flags.iter().filter(|(name, value)| must_be_typed(name, value));
     flags.flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_that_does_not_read_its_input_is_ended_and_told() {
+        let (arguments, more_than_a_pipe_holds) = (["600".to_owned()], vec![b' '; 1 << 20]);
+        let told = hook("sleep", &arguments, more_than_a_pipe_holds, Duration::from_millis(50));
+        assert!(told.expect_err("it was ended").to_string().contains("did not end within"));
+    }
+
+    #[test]
+    fn a_hook_gets_all_of_its_input() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let copy = folder.path().join("copy");
+        let arguments = ["-c".to_owned(), format!("cat >'{}'", copy.display())];
+        hook("/bin/sh", &arguments, vec![b'x'; 1 << 20], HOOK).expect("it ended");
+        assert_eq!(std::fs::metadata(copy).expect("written").len(), 1 << 20);
+    }
 }
