@@ -23,7 +23,7 @@ use checker::verdict::{CheckResult, Verdict};
 
 use runs::faults::{FaultRecord, FaultState};
 use runs::findings::outage_ms;
-use runs::key_outages::KeyOutage;
+use runs::key_outage::KeyOutage;
 use runs::numbers::{count, duration, len, moment, ns_to_s};
 use runs::results::{Outage, Results, RunInfo};
 
@@ -319,7 +319,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runs::key_outages::KeyOutages;
+    use runs::key_outage::KeyOutages;
     use runs::unsent::Unsent;
 
     #[test]

@@ -11,7 +11,7 @@ use checker::verdict::{CheckResult, Verdict};
 use crate::broken as promises;
 use crate::election_kinds::NO_FAULT;
 use crate::faults::{FaultRecord, FaultState};
-use crate::key_outages::KeyOutage;
+use crate::key_outage::KeyOutage;
 use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_ms, whole_ms};
 use crate::outages::touched_by_any;
 use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
@@ -705,7 +705,7 @@ pub fn percent(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_outages::KeyOutages;
+    use crate::key_outage::KeyOutages;
 
     #[test]
     fn what_the_bench_did_not_send_stands_in_the_first_sentence_where_it_is_a_notable_share() {

@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::history::{Function, History, Op, Outcome};
-use serde::{Deserialize, Serialize};
 
 use crate::idleness::{merged, without};
-use crate::numbers::{NS_PER_MS, ns_to_ms};
+use crate::key_outage::{KeyOutage, KeyOutages};
+use crate::numbers::NS_PER_MS;
 use crate::operations::due_ns;
 use crate::outages::{self, Beside};
 use crate::results::Outage;
@@ -27,48 +27,6 @@ const ENOUGH: usize = 3;
 const LEAST_DECIDED: usize = 5;
 /// So many keys are named.
 const MOST_NAMED: usize = 10;
-
-/// Which keys had an outage of their own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyOutages {
-    /// Keys that were changed often enough to say.
-    pub keys: u64,
-    /// Of them those with an outage.
-    pub with: u64,
-    /// The longest outage of each of those, the longest first, of [`MOST_NAMED`] keys at most.
-    pub longest: Vec<KeyOutage>,
-}
-
-/// A stretch in which changes to a key were asked for and none was decided, while those to others were.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyOutage {
-    /// The key.
-    pub key: u64,
-    /// The earliest moment at which a change was due and had to wait.
-    pub from_ns: u64,
-    /// The change that was decided next, or the last that anybody asked for.
-    pub to_ns: u64,
-    /// The fault that is blamed for it, as for an [`Outage`].
-    #[serde(default)]
-    pub fault: Option<String>,
-    /// Whether none was decided again.
-    #[serde(default)]
-    pub open: bool,
-}
-
-impl KeyOutage {
-    /// How long it took.
-    pub fn ms(&self) -> f64 {
-        ns_to_ms(self.to_ns.saturating_sub(self.from_ns))
-    }
-}
-
-impl KeyOutages {
-    /// The longest of all.
-    pub fn worst(&self) -> Option<&KeyOutage> {
-        self.longest.first()
-    }
-}
 
 /// The outages of keys, beside those of the whole system and what the bench did not send. None where fewer
 /// than two keys were changed often enough.

@@ -15,8 +15,8 @@
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].
 //! - What the bench did not send, and what helps: [`unsent`], [`idleness`], [`advice`].
-//! - What clients paid: [`operations`], [`outages`], [`key_outages`], [`silence`], [`latency`]. What is
-//!   promised of its end: [`comes_back`]. What leaders cost: [`elections`] by phase, [`election_kinds`] by
+//! - What clients paid: [`operations`], [`outages`], [`key_outages`] as [`key_outage`] keeps them,
+//!   [`silence`], [`latency`]. What is promised of its end: [`comes_back`]. What leaders cost: [`elections`] by phase, [`election_kinds`] by
 //!   kind of fault.
 //! - What holders cost: [`terms`].
 //! - [`checks`] and [`judge`]: the verdict. [`blame`]: which operation of a counterexample.
@@ -47,6 +47,7 @@ pub mod findings;
 pub mod held;
 pub mod idleness;
 pub mod judge;
+pub mod key_outage;
 pub mod key_outages;
 pub mod kinds;
 pub mod lag;

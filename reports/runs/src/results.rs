@@ -24,7 +24,7 @@ pub use crate::faults::{
     FaultCounts, FaultDetail, FaultLoad, FaultPhase, FaultRecord, FaultState, FaultTransition, OperationMix,
     Reach,
 };
-use crate::key_outages::KeyOutages;
+use crate::key_outage::KeyOutages;
 use crate::kinds::FaultKind;
 use crate::unsent::Unsent;
 
