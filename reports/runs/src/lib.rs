@@ -16,8 +16,8 @@
 //!   [`causes`].
 //! - What the bench did not send, and what helps: [`unsent`], [`idleness`], [`advice`].
 //! - What clients paid: [`operations`], [`outages`], [`key_outages`] as [`key_outage`] keeps them,
-//!   [`silence`], [`latency`]. What is promised of its end: [`comes_back`]. What leaders cost: [`elections`] by phase, [`election_kinds`] by
-//!   kind of fault.
+//!   [`silence`], [`latency`]. What is promised of its end: [`comes_back`]. What leaders cost: [`elections`]
+//!   by phase, [`election_kinds`] by kind of fault.
 //! - What holders cost: [`terms`].
 //! - [`checks`] and [`judge`]: the verdict. [`blame`]: which operation of a counterexample.
 //!   [`findings`], [`broken`], [`held`], [`verdicts`], [`numbers`]:
