@@ -1,20 +1,23 @@
 //! What may be large, each at its limit.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use bytestring::ByteString;
-use node_core::MemberView;
-use node_core::io::{ClientId, Input};
+use node_core::io::{ClientId, Input, Recovered};
+use node_core::{ClientRules, JOURNAL_ENTRIES, Member, MemberView, Reconfiguration};
 use node_wire::client::{
     Acl, CheckVersionRequest, CreateRequest, DeleteRequest, MultiOp, MultiRequest, OpCode, PathOnly,
-    PathWatch, SetDataRequest, SetWatches2,
+    PathWatch, ReconfigRequest, Request, SetDataRequest, SetWatches2, WatchesRequest, put_frame, take_frame,
 };
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
-use node_wire::jute::encode;
+use node_wire::jute::{Writer, encode};
+use node_wire::membership::MAX_SERVERS;
+use node_wire::quorum::{PacketType, QuorumPacket, decode_packet_within};
 use node_wire::snapshot::Image;
+use node_wire::snapshot::stream::{StreamDecoder, encode_stream};
 use node_wire::txn::{Entry, Txn, TxnHeader};
 
 use crate::Longest;
-use crate::world::{ABANDONED, LARGE, USUAL, World, child, image, many};
+use crate::world::{ABANDONED, LARGE, USUAL, World, child, found, image, many, timed};
 
 type Case = fn() -> Longest;
 
@@ -33,6 +36,8 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("multi of checks, 1 MiB", || multi(USUAL, u64::MAX, check)),
     ("multi of checks, 16 MiB", || multi(LARGE, u64::MAX, check)),
     ("multi of 5,000 creates below a znode of 1 MB", below_much_data),
+    ("multi of creates, 16 MiB, decoded in the ports", decoded_multi),
+    ("reconfig to 1,024 servers", reconfigured),
     ("setWatches, 1 MiB", || set_watches(USUAL)),
     ("setWatches, 16 MiB", || set_watches(LARGE)),
     ("getChildren of a million", || read(&PLAIN_MILLION, OpCode::GetChildren2)),
@@ -40,14 +45,16 @@ pub(crate) const CASES: &[(&str, Case)] = &[
     ("multiRead of a hundred times a million children", multi_read),
     ("100,000 watches of one client fire at once", || watched(100_000, &many(100_000, |_| ABANDONED))),
     ("100,000 clients watch one znode", many_watch_one),
+    ("removeWatches by a client with a million", removed_watch),
     ("a connection with a million watches breaks", || left_behind(1_000_000)),
     ("wchp of a million watches", look_at_watches),
     ("dump of 100,000 sessions", look_at_sessions),
-    ("a SNAP of a million znodes is taken over", || started(&many(1_000_000, |_| SessionId::NONE), 0, 1)),
-    ("a start with a million znodes and 100,000 logged", || {
-        started(&many(1_000_000, |_| SessionId::NONE), 100_000, 0)
-    }),
-    ("a start with a million logged", || started(&many(0, |_| SessionId::NONE), 1_000_000, 0)),
+    ("a SNAP of a million znodes is taken over", snap),
+    ("a SNAP of a million znodes, decoded in the port", decoded_snap),
+    ("a DIFF of the 4,096 transactions that are kept", diff),
+    ("a TRUNC of 100,000 transactions", trunc),
+    ("a start with a million znodes and 100,000 logged", || logged(&PLAIN_MILLION(), 100_000)),
+    ("a start with a million logged", || logged(&many(0, |_| SessionId::NONE), 1_000_000)),
 ];
 
 /// A million znodes that stay.
@@ -106,17 +113,21 @@ fn body(ops: Vec<MultiOp>) -> Bytes {
     encode(|w| MultiRequest { ops }.encode(w))
 }
 
-/// A multi of as many operations as fit into a request of these bytes, `count` at most.
-fn multi(bytes: usize, count: u64, op: fn(u64) -> MultiOp) -> Longest {
+/// How many operations fit into a request of these bytes, `count` at most.
+fn fit(bytes: usize, count: u64, op: fn(u64) -> MultiOp) -> u64 {
     let one = body(vec![op(0)]).len() - body(Vec::new()).len();
-    let fit = u64::try_from((bytes.min(LARGE) - 64) / one).unwrap_or(u64::MAX);
-    let ops: Vec<MultiOp> = (0..count.min(fit)).map(op).collect();
-    let there = if matches!(ops[0], MultiOp::Create(_)) { 0 } else { u64::try_from(ops.len()).unwrap_or(0) };
+    count.min(u64::try_from((bytes.min(LARGE) - 64) / one).unwrap_or(u64::MAX))
+}
+
+/// A multi of as many.
+fn multi(bytes: usize, count: u64, op: fn(u64) -> MultiOp) -> Longest {
+    let count = fit(bytes, count, op);
+    let there = if matches!(op(0), MultiOp::Create(_)) { 0 } else { count };
     let mut world = World::serving(&many(there, |_| SessionId::NONE));
     let follower = world.follower();
     let client = world.client(follower, 40_000);
     world.forget();
-    world.ask(follower, client, OpCode::Multi, body(ops));
+    world.ask(follower, client, OpCode::Multi, body((0..count).map(op).collect()));
     world.longest()
 }
 
@@ -230,24 +241,119 @@ fn look_at_sessions() -> Longest {
     world.longest()
 }
 
-/// Members start with this tree and so many creates in their logs behind it, `empty` of them with nothing.
-fn started(image: &Image, logged: u32, empty: u64) -> Longest {
-    let entries: Vec<Entry> = (0..logged)
-        .map(|number| {
-            let path = ByteString::from(format!("/many/new{number:07}"));
-            let acl = vec![Acl::world_anyone()];
-            let data = Some(Bytes::new());
-            let txn =
-                Txn::Create { path, data, acl, ephemeral: false, parent_cversion: number.cast_signed() + 1 };
-            let zxid = Zxid::new(Epoch(1), number + 2);
-            let header = TxnHeader { session: ABANDONED, cxid: 1, zxid, time_ms: 0, kind: txn.kind() };
-            Entry::new(header, txn, None)
-        })
-        .collect();
-    let mut world = World::starting(image, &entries, empty);
-    world.until(|world| {
-        let last = Zxid::new(Epoch(1), logged + 1);
-        world.members.values().all(|member| member.applied() >= last)
-    });
+/// Creates below `/many`, as an epoch's transactions with these counters.
+fn creates(epoch: u32, counters: impl Iterator<Item = u32>) -> Vec<Entry> {
+    let entry = |(number, counter): (u32, u32)| {
+        let path = ByteString::from(format!("/many/new{number:07}"));
+        let acl = vec![Acl::world_anyone()];
+        let data = Some(Bytes::new());
+        let txn =
+            Txn::Create { path, data, acl, ephemeral: false, parent_cversion: number.cast_signed() + 1 };
+        let zxid = Zxid::new(Epoch(epoch), counter);
+        let header = TxnHeader { session: ABANDONED, cxid: 1, zxid, time_ms: 0, kind: txn.kind() };
+        Entry::new(header, txn, None)
+    };
+    (0..).zip(counters).map(entry).collect()
+}
+
+/// Members start with what they find, until all have applied so much. So many trees are sent on the way.
+fn started(found: impl Fn(ServerId) -> Recovered, last: Zxid, trees: u32) -> Longest {
+    let mut world = World::starting(&ClientRules::default(), found);
+    world.until(|world| world.members.values().all(|member| member.applied() >= last));
+    assert_eq!(world.trees_sent, trees);
+    world.longest()
+}
+
+/// All have this tree and so much behind it.
+fn logged(image: &Image, count: u32) -> Longest {
+    let entries = creates(1, 2..count + 2);
+    started(|_| found(1, image, &entries), Zxid::new(Epoch(1), count + 1), 0)
+}
+
+/// The member that is behind, or beside.
+const LATE: ServerId = ServerId(3);
+
+/// One has nothing.
+fn snap() -> Longest {
+    let image = PLAIN_MILLION();
+    let late = |id| if id == LATE { Recovered::default() } else { found(1, &image, &[]) };
+    started(late, Zxid::new(Epoch(1), 1), 1)
+}
+
+/// One lacks all that others keep for it.
+fn diff() -> Longest {
+    let kept = u32::try_from(JOURNAL_ENTRIES).unwrap_or(u32::MAX);
+    let (image, entries) = (PLAIN_MILLION(), creates(1, 2..kept + 2));
+    let late = |id| found(1, &image, if id == LATE { &[] } else { &entries });
+    started(late, Zxid::new(Epoch(1), kept + 1), 0)
+}
+
+/// One has logged what others have not, whose epoch is later.
+fn trunc() -> Longest {
+    let (image, never, later) = (PLAIN_MILLION(), creates(1, 2..100_002), creates(2, 1..2));
+    let late = |id| if id == LATE { found(1, &image, &never) } else { found(2, &image, &later) };
+    started(late, Zxid::new(Epoch(2), 1), 0)
+}
+
+/// What a follower's port makes of a client's bytes, and a leader's port of a follower's.
+fn decoded_multi() -> Longest {
+    let multi = body((0..fit(LARGE, u64::MAX, create)).map(create).collect());
+    let (mut frame, mut packet) = (BytesMut::new(), BytesMut::new());
+    put_frame(&mut frame, |w| Request { xid: 1, op: OpCode::Multi.code(), body: multi.clone() }.encode(w));
+    QuorumPacket::new(PacketType::Request, 0, Some(multi)).encode(&mut Writer::new(&mut packet));
+    let (asked, follower) = timed(|| take_frame(&mut frame, LARGE).map(|body| body.map(Request::decode)));
+    let (forwarded, leader) = timed(|| decode_packet_within(&mut packet, 2 * LARGE));
+    assert!(matches!((asked, forwarded), (Ok(Some(Ok(_))), Ok(Some(_)))));
+    Longest { leader, follower }
+}
+
+/// The longest piece of a tree, as a port reads it.
+fn decoded_snap() -> Longest {
+    let mut bytes = BytesMut::new();
+    encode_stream(&PLAIN_MILLION(), &mut bytes);
+    let (mut decoder, mut longest, mut whole) = (StreamDecoder::new(Zxid::ZERO), Longest::default(), None);
+    let mut received = BytesMut::new();
+    for piece in bytes.chunks(128 << 10) {
+        received.extend_from_slice(piece);
+        let (fed, took) = timed(|| decoder.feed(&mut received));
+        whole = fed.expect("a sound tree");
+        longest.follower = longest.follower.max(took);
+    }
+    assert!(whole.is_some());
+    longest
+}
+
+/// To as many servers as a membership may have, all but three without a vote.
+fn reconfigured() -> Longest {
+    let line = |id: usize, role: &str| format!("server.{id}=host{id}:2888:3888:{role};2181");
+    let voters: String = (1..=3).map(|id| line(id, "participant") + "\n").collect();
+    let rules = ClientRules {
+        membership: ByteString::from(voters + "version=0"),
+        reconfig: Reconfiguration::On { standalone: true },
+        skip_acl: true,
+        ..ClientRules::default()
+    };
+    let mut world = World::serving_by(&rules, &many(0, |_| SessionId::NONE));
+    let follower = world.follower();
+    let client = world.client(follower, 40_000);
+    world.forget();
+    let joining: Vec<String> = (4..=MAX_SERVERS).map(|id| line(id, "observer")).collect();
+    let joining = Some(ByteString::from(joining.join(",")));
+    let request = ReconfigRequest { joining, leaving: None, members: None, config_version: -1 };
+    world.ask(follower, client, OpCode::Reconfig, encode(|w| request.encode(w)));
+    let all = |member: &Member| member.membership().servers.len() == MAX_SERVERS;
+    assert!(world.members.values().all(all), "it was refused");
+    world.longest()
+}
+
+fn removed_watch() -> Longest {
+    let mut world = World::serving(&PLAIN_MILLION());
+    let follower = world.follower();
+    let client = world.client(follower, 40_000);
+    leave_watches(&mut world, follower, client, 1_000_000);
+    world.forget();
+    let request = WatchesRequest { path: path(0), kind: 3 };
+    world.ask(follower, client, OpCode::RemoveWatches, encode(|w| request.encode(w)));
+    assert_eq!(world.members[&follower].watches().len(), 999_999);
     world.longest()
 }

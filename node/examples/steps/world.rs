@@ -32,23 +32,17 @@ pub(crate) struct World {
     under_way: VecDeque<(ServerId, Input)>,
     /// Who was elected last.
     leader: Option<ServerId>,
+    pub(crate) trees_sent: u32,
     longest: Longest,
 }
 
 impl World {
-    /// Three members with this history, of which the last `empty` have nothing; they have just started.
-    pub(crate) fn starting(image: &Image, entries: &[Entry], empty: u64) -> World {
+    /// Three members that have just started, each with what it has on its disk.
+    pub(crate) fn starting(rules: &ClientRules, found: impl Fn(ServerId) -> Recovered) -> World {
         let now = Now { mono: Duration::ZERO, wall_ms: 1_700_000_000_000 };
         let ids: BTreeSet<ServerId> = (1..=3).map(ServerId).collect();
-        let members = ids.iter().map(|id| {
-            let recovered = if id.0 > 3 - empty {
-                Recovered::default()
-            } else {
-                let (image, entries) = (image.clone(), entries.to_vec());
-                Recovered { accepted_epoch: Epoch(1), current_epoch: Epoch(1), image, entries }
-            };
-            (*id, Member::new(config(*id, ids.clone()), recovered, now, Zab))
-        });
+        let members =
+            ids.iter().map(|id| (*id, Member::new(config(*id, ids.clone(), rules), found(*id), now, Zab)));
         let mut world = World {
             members: members.collect(),
             now,
@@ -57,6 +51,7 @@ impl World {
             last_client: 0,
             under_way: VecDeque::new(),
             leader: None,
+            trees_sent: 0,
             longest: Longest::default(),
         };
         for (from, peer) in [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)] {
@@ -67,7 +62,12 @@ impl World {
 
     /// Three members with this tree, which serve. What is timed begins here.
     pub(crate) fn serving(image: &Image) -> World {
-        let mut world = Self::starting(image, &[], 0);
+        Self::serving_by(&ClientRules::default(), image)
+    }
+
+    /// The same, where clients may do what these rules say.
+    pub(crate) fn serving_by(rules: &ClientRules, image: &Image) -> World {
+        let mut world = Self::starting(rules, |_| found(1, image, &[]));
         world.until(|world| world.members.values().all(|member| member.status().phase == Phase::Broadcast));
         world.forget();
         world
@@ -135,10 +135,12 @@ impl World {
 
     /// A look of an operator, which takes a follower as long as a step would.
     pub(crate) fn look<T>(&mut self, id: ServerId, look: impl Fn(&Member) -> T) {
-        let begun = worked();
-        let seen = look(&self.members[&id]);
-        let took = worked() - begun;
+        let (seen, took) = timed(|| look(&self.members[&id]));
         drop(seen);
+        self.took(id, took);
+    }
+
+    fn took(&mut self, id: ServerId, took: Duration) {
         let Longest { leader, follower } = &mut self.longest;
         let longest = if self.leader == Some(id) { leader } else { follower };
         *longest = took.max(*longest);
@@ -147,17 +149,13 @@ impl World {
     pub(crate) fn step(&mut self, id: ServerId, input: Input) {
         let mut effects = Vec::new();
         let Some(member) = self.members.get_mut(&id) else { return };
-        let begun = worked();
-        member.step(self.now, input, &mut effects);
-        let took = worked() - begun;
+        let ((), took) = timed(|| member.step(self.now, input, &mut effects));
         for effect in &effects {
             if let Effect::Event(Event::Elected { leader, .. }) = effect {
                 self.leader = Some(*leader);
             }
         }
-        let Longest { leader, follower } = &mut self.longest;
-        let longest = if self.leader == Some(id) { leader } else { follower };
-        *longest = took.max(*longest);
+        self.took(id, took);
         for effect in effects {
             self.carry_out(id, effect);
         }
@@ -184,6 +182,7 @@ impl World {
                 }
             }
             Effect::SendImage { conn, snapshot } => {
+                self.trees_sent += 1;
                 if let Some((to, conn)) = other(&self.wires, conn) {
                     self.under_way.push_back((to, Input::Image { conn, image: snapshot.to_image() }));
                 }
@@ -204,13 +203,25 @@ impl World {
     }
 }
 
-/// Processor time of this thread: what others do on the machine does not count.
-fn worked() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::try_from(now).unwrap_or_default()
+/// What a member has on its disk that is in this epoch.
+pub(crate) fn found(epoch: u32, image: &Image, entries: &[Entry]) -> Recovered {
+    let (image, entries, epoch) = (image.clone(), entries.to_vec(), Epoch(epoch));
+    Recovered { accepted_epoch: epoch, current_epoch: epoch, image, entries }
 }
 
-fn config(id: ServerId, voters: BTreeSet<ServerId>) -> Config {
+/// What comes of it, and what it takes of this thread's processor time: what others do on the machine does not
+/// count.
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let worked = || {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::try_from(now).unwrap_or_default()
+    };
+    let begun = worked();
+    let came = work();
+    (came, worked() - begun)
+}
+
+fn config(id: ServerId, voters: BTreeSet<ServerId>, rules: &ClientRules) -> Config {
     Config {
         id,
         voters,
@@ -223,11 +234,7 @@ fn config(id: ServerId, voters: BTreeSet<ServerId>) -> Config {
         snap_count: 100_000.into(),
         journal_entries: JOURNAL_ENTRIES,
         last_counter: Zxid::LAST_COUNTER,
-        clients: ClientRules {
-            max_buffer: LARGE,
-            container_check: CONTAINER_CHECK,
-            ..ClientRules::default()
-        },
+        clients: ClientRules { max_buffer: LARGE, container_check: CONTAINER_CHECK, ..rules.clone() },
     }
 }
 
