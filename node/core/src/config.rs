@@ -72,6 +72,25 @@ pub struct Config {
 }
 
 impl Config {
+    /// A usual one: member `id` of so many.
+    #[cfg(test)]
+    pub(crate) fn of_tests(id: u64, voters: u64) -> Self {
+        Self {
+            id: ServerId(id),
+            voters: (1..=voters).map(ServerId).collect(),
+            observers: BTreeSet::new(),
+            peer_timeout: Duration::from_millis(250),
+            tick_time: Duration::from_secs(2),
+            session_timeouts_ms: None,
+            init_limit: 10,
+            sync_limit: 5,
+            snap_count: 100_000.into(),
+            journal_entries: crate::JOURNAL_ENTRIES,
+            last_counter: node_wire::ids::Zxid::LAST_COUNTER,
+            clients: ClientRules::default(),
+        }
+    }
+
     pub(crate) fn observes(&self) -> bool {
         !self.voters.contains(&self.id)
     }

@@ -629,26 +629,12 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::io::Now;
-    use crate::rules::ClientRules;
     use crate::zab::Zab;
 
     const LEADER: ConnId = ConnId(1);
 
     fn base() -> Base<Zab> {
-        let config = Config {
-            id: ServerId(2),
-            voters: [ServerId(1), ServerId(2)].into(),
-            observers: [].into(),
-            peer_timeout: Duration::from_millis(250),
-            tick_time: Duration::from_secs(2),
-            init_limit: 10,
-            sync_limit: 5,
-            snap_count: 100_000.into(),
-            session_timeouts_ms: None,
-            journal_entries: crate::JOURNAL_ENTRIES,
-            clients: ClientRules::default(),
-            last_counter: Zxid::LAST_COUNTER,
-        };
+        let config = Config::of_tests(2, 2);
         Base::new(config, Epoch(1), Epoch(1), &Image::default(), Vec::new(), Now::default(), Zab)
     }
 

@@ -311,33 +311,17 @@ impl Leader {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use node_wire::ids::Epoch;
     use node_wire::snapshot::Image;
 
     use super::*;
     use crate::config::Config;
     use crate::io::Now;
-    use crate::rules::ClientRules;
     use crate::zab::Zab;
 
     /// The leader of an ensemble of one with this log, established, and its base.
     fn alone(entries: Vec<Entry>) -> (Leader, Base<Zab>) {
-        let config = Config {
-            id: ServerId(1),
-            voters: [ServerId(1)].into(),
-            observers: [].into(),
-            peer_timeout: Duration::from_millis(250),
-            tick_time: Duration::from_secs(2),
-            init_limit: 10,
-            sync_limit: 5,
-            snap_count: 100_000.into(),
-            session_timeouts_ms: None,
-            journal_entries: crate::JOURNAL_ENTRIES,
-            clients: ClientRules::default(),
-            last_counter: Zxid::LAST_COUNTER,
-        };
+        let config = Config::of_tests(1, 1);
         let image = Image::default();
         let mut base = Base::new(config, Epoch(6), Epoch(6), &image, entries, Now::default(), Zab);
         let mut leader = Leader::start(Dialect::Own, &mut base);
