@@ -214,6 +214,9 @@ fn a_damaged_snapshot_is_refused_where_the_log_may_have_been_purged_before_its_f
         let opened = open(&storage);
         assert_eq!(matches!(opened, Err(LogError::DamagedSnapshot { .. })), refused, "purged: {purged}");
         assert_eq!(opened.is_ok(), !refused);
+        // Who takes the snapshot away says that nothing was purged.
+        storage.remove("snapshot.500000001").expect("a file");
+        assert_eq!(open(&storage).expect("a log alone").1.entries.len(), if purged { 1 } else { 3 });
     }
 }
 

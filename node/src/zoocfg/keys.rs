@@ -274,7 +274,11 @@ pub(crate) const IDLE: &[About] = &[
     ("security.auth_to_local", NO_KERBEROS),
     ("serverCnxnFactory", "there is one kind of client port"),
     ("snapSizeLimitInKb", "snapCount alone says when"),
-    ("snapshot.trust.empty", "a log without a snapshot starts from the empty tree"),
+    (
+        "snapshot.trust.empty",
+        "a log without a snapshot starts from the empty tree; beside damaged ones it must begin with the \
+         first transaction of all",
+    ),
     ("snapshotSizeFactor", "a learner gets the transactions that are in memory, or the tree"),
     ("syncEnabled", SYNC_ENABLED),
     ("tcpKeepAlive", "connections between members are always probed"),
