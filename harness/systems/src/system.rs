@@ -127,10 +127,9 @@ pub trait System: fmt::Debug + Send + Sync {
     /// What it is like.
     fn traits(&self) -> Traits;
 
-    /// Why its client can't do this, if it can't.
-    fn lacks(&self, function: Function) -> Option<String> {
-        (function == Function::Watch).then(|| "its client does not watch".to_owned())
-    }
+    /// Why its client can't do this, if it can't. Each system says so of every function: what nobody refuses is
+    /// asked, and fails each time.
+    fn lacks(&self, function: Function) -> Option<String>;
 
     /// What those applications run that hold something by its word in this way; none where there are none.
     fn applications(&self, holds: Applications) -> Option<Runs> {

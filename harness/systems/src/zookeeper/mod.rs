@@ -148,9 +148,33 @@ impl System for ZooKeeper {
 
     /// What a workload asks for in one step must be one request here.
     fn lacks(&self, function: Function) -> Option<String> {
-        let many = "a transaction reads first, and the built-in client asks one thing for each operation; \
-                    the client of `harness init zookeeper` does transactions";
-        (function == Function::Txn).then(|| many.to_owned())
+        match function {
+            Function::Txn => Some(
+                "a transaction reads first, and the built-in client asks one thing for each operation; the client \
+                 of `harness init zookeeper` does transactions"
+                    .to_owned(),
+            ),
+            Function::Watch => Some("the built-in client does not watch; those of `harness init etcd` and `harness init nats` do".to_owned()),
+            Function::Read
+            | Function::Write
+            | Function::Cas
+            | Function::Add
+            | Function::Append
+            | Function::Create
+            | Function::Delete
+            | Function::Exists
+            | Function::Open
+            | Function::Close
+            | Function::Abandon
+            | Function::Acquire
+            | Function::Store
+            | Function::Release
+            | Function::Enqueue
+            | Function::Dequeue
+            | Function::Acknowledge
+            | Function::Enter
+            | Function::Leave => None,
+        }
     }
 
     fn applications(&self, _: Applications) -> Option<Runs> {
