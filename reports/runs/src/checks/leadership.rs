@@ -131,9 +131,15 @@ mod tests {
 
     /// Acquires, one each half second from the first moment to the second, that all end so.
     fn acquires(from: u64, to: u64, kind: EventKind) -> Vec<Event> {
+        operations(Function::Acquire, 0, (from, to), kind)
+    }
+
+    fn operations(f: Function, key: u64, (from, to): (u64, u64), kind: EventKind) -> Vec<Event> {
         (from * 2..to * 2)
             .flat_map(|half| {
-                let line = |kind, value, at| Event::new(half, kind, Function::Acquire, 0, value, at);
+                let place = if kind == EventKind::Ok { 1000 } else { 0 };
+                let process = place + half;
+                let line = |kind, value, at| Event::new(process, kind, f, key, value, at);
                 let told = if kind == EventKind::Ok { Value::List([1, 2, 3].into()) } else { Value::Null };
                 [line(EventKind::Invoke, Value::Null, half * S / 2), line(kind, told, half * S / 2 + S / 4)]
             })
@@ -164,5 +170,24 @@ mod tests {
         );
         assert_eq!(verdict(acquires(10, 11, EventKind::Fail), &[one], 20), Some(Verdict::Valid), "few ask");
         assert_eq!(verdict(failing, &[], 20), None);
+    }
+
+    #[test]
+    fn only_who_holds_that_lock_and_in_time_acquits() {
+        let held = |key, span| operations(Function::Acquire, key, span, EventKind::Ok);
+        let cases = [
+            ("in time", 18, held(0, (12, 13))),
+            ("too late", 18, held(0, (18, 20))),
+            ("before the fault was gone", 20, held(0, (4, 9))),
+            ("another lock", 20, held(1, (10, 20))),
+            ("a read", 20, operations(Function::Read, 0, (10, 20), EventKind::Ok)),
+        ];
+        let accused = cases.into_iter().filter_map(|(why, until, beside)| {
+            let mut events = [acquires(10, until, EventKind::Fail), beside].concat();
+            events.sort_by_key(|event| event.time);
+            (verdict(events, &[fault(2, 10)], 20) == Some(Verdict::Invalid)).then_some(why)
+        });
+        let accused: Vec<&str> = accused.collect();
+        assert_eq!(accused, ["too late", "before the fault was gone", "another lock", "a read"]);
     }
 }

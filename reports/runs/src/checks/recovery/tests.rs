@@ -170,6 +170,34 @@ fn silence_accuses_nobody_where_it_was_short_or_anything_else_was_wrong() {
 }
 
 #[test]
+fn a_fault_that_did_not_end_a_member_excuses_nobody() {
+    let pause = FaultRecord { mechanism: Some(Mechanism::Pause), ..kill("F2", 5, 7) };
+    for (why, beside) in [
+        ("it ends no process", pause),
+        ("it hit another member", FaultRecord { targets: vec![3], ..kill("F2", 5, 7) }),
+        ("it came afterwards", kill("F2", 6, 7)),
+        ("it was over", kill("F2", 1, 3)),
+    ] {
+        let check = judged(&run(), &[kill("F1", 2, 4), beside], &ended("exit status 1"), &[]);
+        assert_eq!(check.verdict, Verdict::Invalid, "{why}");
+    }
+}
+
+#[test]
+fn what_the_lost_member_says_excuses_it_only_where_it_served_meanwhile() {
+    let looks = |seconds, node| event(seconds, node, Event::Said(Said::Looking { left: None }));
+    let again = |seconds| [vec![looks(seconds, 3)], serves(seconds + 1, 3, 1, 1).to_vec()].concat();
+    for (why, after, verdict) in [
+        ("it looks all along", vec![looks(5, 2), looks(30, 2), looks(39, 2)], Verdict::Invalid),
+        ("the others have stood for long", again(10), Verdict::Invalid),
+        ("it had come back", [serves(20, 2, 1, 1).to_vec(), vec![looks(21, 2)]].concat(), Verdict::Valid),
+    ] {
+        let check = judged(&run(), &[kill("F1", 2, 4)], &killed_then(after), &[]);
+        assert_eq!(check.verdict, verdict, "{why}: {}", check.summary);
+    }
+}
+
+#[test]
 fn an_ensemble_that_elects_nobody_after_all_is_healed_is_accused() {
     let mut after: Vec<Stamped> =
         (1..=3).map(|node| event(4, node, Event::Said(Said::Looking { left: None }))).collect();
