@@ -153,6 +153,8 @@ mod tests {
         assert_eq!(verdict(&[fault(3 * S, FaultState::Leaked)]), Some(Verdict::Unknown));
         // Injected in its last moment, and seen to bite when it was gone.
         assert_eq!(verdict(&[fault(11 * S - 1, FaultState::Verified)]), Some(Verdict::Unknown));
+        assert_eq!(verdict(&[fault(0, FaultState::Verified)]), Some(Verdict::Unknown), "gone as it began");
+        assert_eq!(verdict(&[fault(S / 2, FaultState::Verified)]), Some(Verdict::Valid));
         assert_eq!(verdict(&[fault(3 * S, FaultState::Verified)]), Some(Verdict::Valid));
         assert_eq!(met(&RunInfo::default(), &[]), None);
     }

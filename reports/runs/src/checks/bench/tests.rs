@@ -42,7 +42,13 @@ fn find(name: &str, faults: &[FaultRecord], events: Vec<Stamped>) -> CheckResult
 fn a_leader_fault_without_a_higher_epoch_proves_nothing() {
     let faults = [leader_fault()];
     assert_eq!(find("leader-faults", &faults, vec![established(20, 1, 1, 4)]).verdict, Verdict::Valid);
-    for events in [vec![], vec![established(20, 2, 2, 3)], vec![established(60, 1, 1, 4)]] {
+    for events in [
+        vec![],
+        vec![established(20, 2, 2, 3)],
+        vec![established(60, 1, 1, 4)],
+        // Before anybody asked for the fault.
+        vec![established(8, 1, 1, 4)],
+    ] {
         let check = find("leader-faults", &faults, events);
         assert_eq!(
             (check.verdict, check.summary.as_str()),
@@ -319,6 +325,9 @@ fn a_death_that_no_fault_explains_is_told() {
     assert_eq!(find("processes", &faults, vec![exit(12, 2)]).verdict, Verdict::Valid);
     assert_eq!(find("processes", &faults, vec![exit(12, 3)]).verdict, Verdict::Unknown);
     assert_eq!(find("processes", &faults, vec![exit(45, 2)]).verdict, Verdict::Unknown);
+    assert_eq!(find("processes", &faults, vec![exit(8, 2)]).verdict, Verdict::Unknown, "before it");
+    let pause = FaultRecord { mechanism: Some(Mechanism::Pause), ..leader_fault() };
+    assert_eq!(find("processes", &[pause], vec![exit(12, 2)]).verdict, Verdict::Unknown, "it ends nobody");
 }
 
 #[test]
@@ -331,10 +340,17 @@ fn an_unverified_fault_is_named() {
 }
 
 #[test]
-fn a_late_harness_proves_nothing() {
-    let late =
-        Observed { lag: crate::lag::Lag { p99_ms: 80.0, ..Default::default() }, ..Observed::default() };
-    let checks = all(&RunInfo::default(), &[], &late, &History::default());
-    let check = checks.into_iter().find(|check| check.name == "harness-lag").expect("the check");
-    assert_eq!(check.verdict, Verdict::Unknown);
+fn a_harness_that_is_late_or_drops_operations_proves_nothing() {
+    for (p99_ms, shed, verdict) in [
+        (0.0, 0, Verdict::Valid),
+        (LAG_BOUND_MS, 0, Verdict::Valid),
+        (80.0, 0, Verdict::Unknown),
+        (0.0, 1, Verdict::Unknown),
+    ] {
+        let lag = crate::lag::Lag { p99_ms, ..Default::default() };
+        let observed = Observed { lag, shed, ..Observed::default() };
+        let checks = all(&RunInfo::default(), &[], &observed, &History::default());
+        let check = checks.into_iter().find(|check| check.name == "harness-lag").expect("the check");
+        assert_eq!(check.verdict, verdict, "{}", check.summary);
+    }
 }
