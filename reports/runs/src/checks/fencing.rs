@@ -149,5 +149,7 @@ mod tests {
         let added = check(&changes(Function::Add, &[(101, 1)]), 32, &standing(&events));
         assert_eq!(added.expect("a change").verdict, Verdict::Invalid);
         assert!(check(&writes(&[]), 32, &standing(&events)).is_none());
+        let read = changes(Function::Read, &[(101, 1)]);
+        assert!(check(&read, 32, &standing(&events)).is_none(), "what is read may be old");
     }
 }

@@ -135,6 +135,17 @@ mod tests {
     }
 
     #[test]
+    fn places_with_one_number_in_lines_of_two_locks_are_two() {
+        let mut notices = Notices::default();
+        for (application, key) in [(1, 0), (2, 1)] {
+            notices.note(Notice { time: application, application, key, of: End::Place(1) });
+        }
+        let found = check(&notices).expect("a result");
+        assert_eq!(found.verdict, Verdict::Valid, "{}", found.summary);
+        assert!(found.summary.starts_with("of 2 ends in the lines each"), "{}", found.summary);
+    }
+
+    #[test]
     fn whoever_is_told_of_the_line_watches_all_of_it() {
         let (verdict, words) = verdict(&[(1, End::Place(1)), (2, End::Line)]).expect("a result");
         assert_eq!(verdict, Verdict::Invalid);

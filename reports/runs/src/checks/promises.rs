@@ -127,6 +127,7 @@ pub(super) fn asks_for_sides_itself(episode: &[&FaultRecord], fault: &FaultRecor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::member::MemberId;
 
     fn fault(id: &str, kind: &str, from_ms: u64, gone_ms: u64) -> FaultRecord {
         FaultRecord {
@@ -175,5 +176,28 @@ mod tests {
         let mut faults = vec![fault("F1", "kill-one", 2000, 4100), fault("F2", "kill-all", 2700, 4700)];
         faults[1].verified_healed_ns = None;
         assert_eq!(windows(&run(), &faults)[0].healed_ns, None);
+    }
+
+    #[test]
+    fn all_is_well_when_the_last_fault_is_gone_and_the_last_unrest_over() {
+        let looking = || Event::Said(Said::Looking { left: None });
+        let stands = || Event::Said(Said::Established { leader: 1, epoch: 2 });
+        let never_gone = FaultRecord { verified_healed_ns: None, ..fault("F1", "kill-one", 2000, 4100) };
+        let never_began = FaultRecord { injected_ns: None, ..never_gone.clone() };
+        let gone = || fault("F2", "pause-one", 1000, 4100);
+        for (what, faults, event, since_ms) in [
+            ("a fault", vec![gone()], None, Some(4100)),
+            ("one looks later", vec![gone()], Some(looking()), Some(5000)),
+            ("a leader stands later", vec![gone()], Some(stands()), Some(5000)),
+            ("one ends later", vec![gone()], Some(Event::Exited("ended".to_owned())), Some(5000)),
+            ("one serves", vec![gone()], Some(Event::Said(Said::Serving {})), Some(4100)),
+            ("a fault that stays", vec![gone(), never_gone], None, None),
+            ("a fault that never was", vec![gone(), never_began], None, Some(4100)),
+        ] {
+            let event = event.map(|event| Stamped { time: 5_000_000_000, node: MemberId(2), event });
+            let observed = Observed { events: event.into_iter().collect(), ..Observed::default() };
+            let since = since_ms.map(|ms: u64| ms * 1_000_000);
+            assert_eq!(well_since(&faults, &observed), since, "{what}");
+        }
     }
 }
