@@ -518,9 +518,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_leader_and_followers_words_are_no_elections() {
+    fn the_first_leader_and_followers_words_are_no_elections_and_neither_is_a_word_twice() {
         let start = &failover()[..2];
         assert!(from_events(start, &[], &History::default(), &TRAITS).is_empty());
+        let mut twice = failover();
+        twice.push(said(250, 3, Said::Established { leader: 3, epoch: 2 }));
+        let found = from_events(&twice, &[], &History::default(), &TRAITS);
+        assert_eq!((found.len(), found[0].established_ns), (1, Some(170 * MS)));
     }
 
     /// n1 leads from 10 ms to 9,000 ms; n2 and n3 follow it. n3 leaves it at 2,100 and is back at 7,500.

@@ -325,6 +325,17 @@ mod tests {
     }
 
     #[test]
+    fn each_percentile_is_of_its_own_rank() {
+        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
+        let found = &summaries(&history(&ops), &[], &[])[&LatencyClass::WriteCalm];
+        let told = [found.p50_ms, found.p90_ms, found.p99_ms, found.p999_ms].map(f64::round);
+        for (told, rank) in told.into_iter().zip([500.0, 900.0, 990.0, 999.0]) {
+            assert!((told - rank).abs() <= 1.0, "{told} for {rank}");
+        }
+        assert_eq!((found.count, found.max_ms), (1000, 1000.0));
+    }
+
+    #[test]
     fn the_histogram_has_every_answer_once_in_bins_of_a_tenth_of_a_decade() {
         let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
         let bins = &summaries(&history(&ops), &[], &[])[&LatencyClass::WriteCalm].histogram;
