@@ -198,6 +198,34 @@ mod tests {
     }
 
     #[test]
+    fn only_a_write_of_the_holder_that_the_store_was_asked_for_tries_anything() {
+        let unsent = || {
+            let mut write = refused((15, 70));
+            write[1].error = Some(format!("{NOT_SENT}: closed").into());
+            write
+        };
+        let by = |who, token| {
+            let value = || Value::Pair(Some(token), 1);
+            ended(who, EventKind::Fail, Function::Store, value(), value(), (55, 70))
+        };
+        for (why, write, verdict) in [
+            ("its own", by(1, 7), Verdict::Valid),
+            ("never sent", unsent(), Verdict::Unknown),
+            ("the next holder's", by(2, 9), Verdict::Unknown),
+            ("by another token", by(1, 5), Verdict::Unknown),
+        ] {
+            let events = [acquired(1, 7, 10, 10), acquired(2, 9, 50, 50), write, released((80, 90))];
+            assert_eq!(self::verdict(&events, &[fault("pause")]), Some(verdict), "{why}");
+        }
+        let late = [acquired(1, 7, 10, 10), acquired(2, 9, 70, 70), stored((15, 65)), released((80, 90))];
+        assert_eq!(
+            verdict(&late, &[fault("pause")]),
+            Some(Verdict::Valid),
+            "the next came after the healing"
+        );
+    }
+
+    #[test]
     fn nothing_is_asked_of_the_dead_and_of_those_that_mind_their_clocks() {
         let next = acquired(2, 9, 50, 50);
         let killed = [acquired(1, 7, 10, 10), next.clone(), stored((15, 21))];
