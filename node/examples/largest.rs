@@ -4,12 +4,12 @@
 //! cargo run --release -p node --example largest -- [--minutes 60] [--port 28100]
 //! ```
 //!
-//! Three members as processes, with a `jute.maxbuffer` of 16 MiB. One client after the other asks what takes a
-//! member longest: a session with 150,000 ephemerals that nobody comes back for, multis of 100,000 operations,
-//! 5,000 creates below a znode of 1 MB, watches by the hundred thousand. Every thirty seconds one member is
-//! killed (`kill -9`), the leader every other time, and comes back two seconds later. Ten times a second each
-//! member is asked for its epoch: when it rises though no leader was killed for fifteen seconds, somebody was
-//! deposed for its silence.
+//! Three members as processes, with a `jute.maxbuffer` of 16 MiB. One client after the other asks what takes
+//! a member longest: a session with 150,000 ephemerals that nobody comes back for, multis of 100,000
+//! operations, 5,000 creates below a znode of 1 MB, watches by the hundred thousand. Every thirty seconds one
+//! member is killed (`kill -9`), the leader every other time, and comes back two seconds later. Ten times a
+//! second each member is asked for its epoch: when it rises though no leader was killed for fifteen seconds,
+//! somebody was deposed for its silence.
 //!
 //! A line for each request, and at the end the verdict: exit status 1 when a change of leader has no reason.
 
@@ -57,7 +57,10 @@ const PIECE: u32 = 10_000;
 /// What a client lost, and what it was refused: both happen while members are killed.
 type Asked = Option<i32>;
 
-const CASES: &[(&str, fn(&Asker) -> Asked)] = &[
+/// Asks for one of the largest.
+type Case = fn(&Asker) -> Asked;
+
+const CASES: &[(&str, Case)] = &[
     ("a multi of 100,000 creates, and one of as many deletes", |asker| {
         let parent = asker.parent(Bytes::new())?;
         asker.ask(creates(&parent, 0..100_000, 0))?;
@@ -180,8 +183,8 @@ fn look(at: SocketAddr) -> Option<(bool, u32)> {
     Some((answer.contains("Mode: leader"), u32::try_from(epoch).ok()?))
 }
 
-/// Kills members and looks at their epochs until it is told to stop. Tells how many were killed, and each change
-/// of leader that no kill explains.
+/// Kills members and looks at their epochs until it is told to stop. Tells how many were killed, and each
+/// change of leader that no kill explains.
 fn break_and_look(mut members: Members, stop: &AtomicBool) -> anyhow::Result<(usize, Vec<String>)> {
     let (began, mut kills, mut next_kill) = (Instant::now(), 0, Instant::now() + KILL_EVERY);
     let (mut led, mut epoch, mut leader_killed) = (None, 0, None::<Instant>);

@@ -127,8 +127,8 @@ pub trait System: fmt::Debug + Send + Sync {
     /// What it is like.
     fn traits(&self) -> Traits;
 
-    /// Why its client can't do this, if it can't. Each system says so of every function: what nobody refuses is
-    /// asked, and fails each time.
+    /// Why its client can't do this, if it can't. Each system says so of every function: what nobody refuses
+    /// is asked, and fails each time.
     fn lacks(&self, function: Function) -> Option<String>;
 
     /// What those applications run that hold something by its word in this way; none where there are none.

@@ -90,9 +90,11 @@ fn a_promise_that_does_not_fit_the_workload_is_refused_before_anything_starts() 
     ended(&refused, 254);
     let said = text(&refused.stderr);
     assert!(said.contains("promises.txn") && said.contains("snapshot-isolation"), "{said}");
-    let built_in = folder.harness(&["run", "--workload", "txn"]);
-    ended(&built_in, 254);
-    assert!(text(&built_in.stderr).contains("a transaction reads first"), "{}", text(&built_in.stderr));
+    for (workload, why) in [("txn", "a transaction reads first"), ("watch", "does not watch")] {
+        let built_in = folder.harness(&["run", "--workload", workload]);
+        ended(&built_in, 254);
+        assert!(text(&built_in.stderr).contains(why), "{}", text(&built_in.stderr));
+    }
 }
 
 #[test]

@@ -209,8 +209,8 @@ pub(crate) fn found(epoch: u32, image: &Image, entries: &[Entry]) -> Recovered {
     Recovered { accepted_epoch: epoch, current_epoch: epoch, image, entries }
 }
 
-/// What comes of it, and what it takes of this thread's processor time: what others do on the machine does not
-/// count.
+/// What comes of it, and what it takes of this thread's processor time: what others do on the machine does
+/// not count.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let worked = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

@@ -150,11 +150,14 @@ impl System for ZooKeeper {
     fn lacks(&self, function: Function) -> Option<String> {
         match function {
             Function::Txn => Some(
-                "a transaction reads first, and the built-in client asks one thing for each operation; the client \
-                 of `harness init zookeeper` does transactions"
+                "a transaction reads first, and the built-in client asks one thing for each operation; the \
+                 client of `harness init zookeeper` does transactions"
                     .to_owned(),
             ),
-            Function::Watch => Some("the built-in client does not watch; those of `harness init etcd` and `harness init nats` do".to_owned()),
+            Function::Watch => Some(
+                "the built-in client does not watch; those of `harness init etcd` and `harness init nats` do"
+                    .to_owned(),
+            ),
             Function::Read
             | Function::Write
             | Function::Cas
