@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use node_client::{Client, ConnectOptions, ErrorCode, OpError, Session};
 use node_wire::client::{GetDataResponse, OpCode, PathWatch, SetDataRequest};
 use rand::seq::IndexedRandom;
@@ -143,19 +143,9 @@ impl Bench {
 }
 
 fn main() -> anyhow::Result<ExitCode> {
-    let (mut minutes, mut port) = (30, 28_000);
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        let number =
-            words.next().and_then(|number| number.parse::<u64>().ok()).context("a number is missing")?;
-        match word.as_str() {
-            "--minutes" => minutes = number,
-            "--port" => port = u16::try_from(number)?,
-            other => bail!("unknown: {other}"),
-        }
-    }
+    let (time, port) = members::asked(30, 28_000)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    runtime.block_on(run(port, Duration::from_secs(minutes * 60)))
+    runtime.block_on(run(port, time))
 }
 
 async fn run(port: u16, time: Duration) -> anyhow::Result<ExitCode> {

@@ -72,12 +72,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// A usual one: member `id` of so many.
-    #[cfg(test)]
-    pub(crate) fn of_tests(id: u64, voters: u64) -> Self {
+    /// A member among these voters, with ZooKeeper's usual values, ours where it has none.
+    #[must_use]
+    pub fn usual(id: ServerId, voters: BTreeSet<ServerId>) -> Self {
         Self {
-            id: ServerId(id),
-            voters: (1..=voters).map(ServerId).collect(),
+            id,
+            voters,
             observers: BTreeSet::new(),
             peer_timeout: Duration::from_millis(250),
             tick_time: Duration::from_secs(2),

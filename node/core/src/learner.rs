@@ -634,7 +634,7 @@ mod tests {
     const LEADER: ConnId = ConnId(1);
 
     fn base() -> Base<Zab> {
-        let config = Config::of_tests(2, 2);
+        let config = Config::usual(ServerId(2), [ServerId(1), ServerId(2)].into());
         Base::new(config, Epoch(1), Epoch(1), &Image::default(), Vec::new(), Now::default(), Zab)
     }
 

@@ -11,6 +11,21 @@ use anyhow::{Context, bail};
 /// How long anything may take that should take no time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// `--minutes` and `--port` of the command line, where they are not these.
+pub(crate) fn asked(mut minutes: u64, mut port: u16) -> anyhow::Result<(Duration, u16)> {
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let number =
+            words.next().and_then(|number| number.parse::<u64>().ok()).context("a number is missing")?;
+        match word.as_str() {
+            "--minutes" => minutes = number,
+            "--port" => port = u16::try_from(number)?,
+            other => bail!("unknown: {other}"),
+        }
+    }
+    Ok((Duration::from_secs(minutes * 60), port))
+}
+
 /// The processes and their directory.
 pub(crate) struct Members {
     children: Vec<Child>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use bytestring::ByteString;
 use node_core::io::{ClientId, ConnId, Effect, Event, Input, Now, Recovered};
-use node_core::{CONTAINER_CHECK, ClientRules, Config, JOURNAL_ENTRIES, Member, MemberView, Phase, Zab};
+use node_core::{CONTAINER_CHECK, ClientRules, Config, Member, MemberView, Phase, Zab};
 use node_wire::client::{ConnectRequest, OpCode, Request};
 use node_wire::ids::{Epoch, ServerId, SessionId, Zxid};
 use node_wire::snapshot::{Image, NodeRecord, OPEN_ACL, StatPersisted};
@@ -223,18 +223,8 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 
 fn config(id: ServerId, voters: BTreeSet<ServerId>, rules: &ClientRules) -> Config {
     Config {
-        id,
-        voters,
-        observers: BTreeSet::new(),
-        peer_timeout: Duration::from_millis(250),
-        tick_time: Duration::from_secs(2),
-        session_timeouts_ms: None,
-        init_limit: 10,
-        sync_limit: 5,
-        snap_count: 100_000.into(),
-        journal_entries: JOURNAL_ENTRIES,
-        last_counter: Zxid::LAST_COUNTER,
         clients: ClientRules { max_buffer: LARGE, container_check: CONTAINER_CHECK, ..rules.clone() },
+        ..Config::usual(id, voters)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use node_core::io::{ConnId, Effect, Input, Now, Recovered};
-use node_core::{ClientRules, Config, JOURNAL_ENTRIES, Member, MemberView, Phase, Role, Zab};
-use node_wire::ids::{ServerId, Zxid};
+use node_core::{ClientRules, Config, Member, MemberView, Phase, Role, Zab};
+use node_wire::ids::ServerId;
 
 /// When all of them stand.
 pub(crate) const LATER: Now = Now { mono: Duration::from_secs(60), wall_ms: 1_700_000_060_000 };
@@ -140,17 +140,8 @@ impl World {
 
 fn config(id: ServerId, voters: BTreeSet<ServerId>) -> Config {
     Config {
-        id,
-        voters,
-        observers: BTreeSet::new(),
-        peer_timeout: Duration::from_millis(250),
-        tick_time: Duration::from_secs(2),
-        session_timeouts_ms: None,
-        init_limit: 10,
-        sync_limit: 5,
         snap_count: 100.into(),
-        journal_entries: JOURNAL_ENTRIES,
-        last_counter: Zxid::LAST_COUNTER,
         clients: ClientRules { container_check: Duration::from_secs(10), ..ClientRules::default() },
+        ..Config::usual(id, voters)
     }
 }

@@ -321,7 +321,7 @@ mod tests {
 
     /// The leader of an ensemble of one with this log, established, and its base.
     fn alone(entries: Vec<Entry>) -> (Leader, Base<Zab>) {
-        let config = Config::of_tests(1, 1);
+        let config = Config::usual(ServerId(1), [ServerId(1)].into());
         let image = Image::default();
         let mut base = Base::new(config, Epoch(6), Epoch(6), &image, entries, Now::default(), Zab);
         let mut leader = Leader::start(Dialect::Own, &mut base);

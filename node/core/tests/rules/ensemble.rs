@@ -10,7 +10,7 @@ use std::time::Duration;
 use node_core::io::{ClientId, ConnId, Effect, Input, Now, Recovered};
 use node_core::{ClientRules, Config, Machine, Reconfiguration, TICK};
 use node_wire::election::Notification;
-use node_wire::ids::{ServerId, Zxid};
+use node_wire::ids::ServerId;
 use node_wire::quorum::{PacketType, QuorumPacket};
 
 use crate::clients::{Client, Wish};
@@ -127,23 +127,15 @@ impl Ensemble {
 
     fn config(&self, id: u64) -> Config {
         Config {
-            id: ServerId(id),
-            voters: (1..=self.voters).map(ServerId).collect(),
             observers: self.hosts.keys().copied().filter(|id| *id > self.voters).map(ServerId).collect(),
-            peer_timeout: Duration::from_millis(250),
-            tick_time: Duration::from_millis(2000),
-            init_limit: 10,
-            sync_limit: 5,
             snap_count: self.snap_count.unwrap_or(100_000).into(),
-            session_timeouts_ms: None,
-            journal_entries: node_core::JOURNAL_ENTRIES,
-            last_counter: Zxid::LAST_COUNTER,
             clients: match self.rules.reconfig {
                 Reconfiguration::On { .. } => {
                     ClientRules { membership: self.membership(id).into(), ..self.rules.clone() }
                 }
                 Reconfiguration::Off | Reconfiguration::Alone => self.rules.clone(),
             },
+            ..Config::usual(ServerId(id), (1..=self.voters).map(ServerId).collect())
         }
     }
 
