@@ -22,10 +22,8 @@ use std::fmt::Write as _;
 use checker::verdict::{CheckResult, Verdict};
 
 use runs::faults::{FaultRecord, FaultState};
-use runs::findings::outage_ms;
-use runs::key_outage::KeyOutage;
 use runs::numbers::{count, duration, len, moment, ns_to_s};
-use runs::results::{Outage, Results, RunInfo};
+use runs::results::{KeyOutage, Outage, Results, RunInfo};
 
 /// What became of a test case.
 pub(crate) enum Outcome {
@@ -147,10 +145,11 @@ const MOST_OUTAGES: usize = 20;
 fn around_the_load(results: &Results) -> String {
     let mut lines = Vec::new();
     let during = |from: u64, to: u64| format!("{} to {} s", moment(from), moment(to));
-    let under = |fault: &Option<String>, open: bool| {
-        let cause =
-            fault.as_ref().map_or_else(|| ", under no fault".to_owned(), |id| format!(", under {id}"));
-        if open { format!("{cause}, not over at the end") } else { cause }
+    let of = |outage: &Outage| {
+        let (took, when) = (duration(outage.ms()), during(outage.from_ns, outage.to_ns));
+        let cause = outage.fault.as_deref().unwrap_or("no fault");
+        let open = if outage.open { ", not over at the end" } else { "" };
+        format!("{took}, {when}, under {cause}{open}")
     };
     if let Some(unsent) = &results.unsent {
         lines.push(format!(
@@ -161,25 +160,15 @@ fn around_the_load(results: &Results) -> String {
         lines.extend(unsent.stretches.iter().map(|(from, to)| format!("  {}", during(*from, *to))));
     }
     let mut outages: Vec<&Outage> = results.outages.iter().collect();
-    outages.sort_by(|a, b| outage_ms(b).total_cmp(&outage_ms(a)));
+    outages.sort_by(|a, b| b.ms().total_cmp(&a.ms()));
     if !outages.is_empty() {
         lines.push(format!("Outages, the longest first ({} in all):", len(outages.len())));
     }
-    lines.extend(outages.into_iter().take(MOST_OUTAGES).map(|outage| {
-        let Outage { from_ns, to_ns, fault, open } = outage;
-        format!("  {}, {}{}", duration(outage_ms(outage)), during(*from_ns, *to_ns), under(fault, *open))
-    }));
+    lines.extend(outages.into_iter().take(MOST_OUTAGES).map(|outage| format!("  {}", of(outage))));
     if let Some(keys) = results.key_outages.as_ref().filter(|keys| keys.with > 0) {
         lines.push(format!("{} of {} keys had outages of their own:", count(keys.with), count(keys.keys)));
-        lines.extend(keys.longest.iter().map(|outage| {
-            let KeyOutage { key, from_ns, to_ns, fault, open } = outage;
-            format!(
-                "  key {key}: {}, {}{}",
-                duration(outage.ms()),
-                during(*from_ns, *to_ns),
-                under(fault, *open)
-            )
-        }));
+        let line = |KeyOutage { key, outage }: &KeyOutage| format!("  key {key}: {}", of(outage));
+        lines.extend(keys.longest.iter().map(line));
     }
     lines.join("\n")
 }
@@ -319,13 +308,14 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runs::key_outage::KeyOutages;
+    use runs::results::KeyOutages;
     use runs::unsent::Unsent;
 
     #[test]
     fn what_xml_cannot_hold_is_escaped_or_replaced() {
         assert_eq!(escape("a<b>&\"\u{0}\u{1b}\n"), "a&lt;b&gt;&amp;&quot;\u{fffd}\u{fffd}&#10;");
     }
+
     #[test]
     fn what_was_not_sent_and_what_clients_waited_for_stands_with_the_load_whatever_became_of_it() {
         let run = RunInfo::default();
@@ -337,8 +327,8 @@ mod tests {
         results.unsent = Some(Unsent { due: 1000, replaced: 190, stretches, ..Unsent::default() });
         let (to_ns, fault) = (2_940_000_000, Some("F1".to_owned()));
         results.outages = vec![Outage { to_ns, ..Outage::default() }];
-        let longest =
-            vec![KeyOutage { key: 18, to_ns: 3_700_000_000, fault, open: true, ..KeyOutage::default() }];
+        let outage = Outage { to_ns: 3_700_000_000, fault, open: true, ..Outage::default() };
+        let longest = vec![KeyOutage { key: 18, outage }];
         results.key_outages = Some(KeyOutages { keys: 20, with: 4, longest });
         let told = "<testcase classname=\"check\" name=\"load\" time=\"0.000\">\n      <system-out>The bench \
                     itself did not send 190 of 1,000 operations (19 %), because clients were being \

@@ -209,10 +209,10 @@ impl Screen {
     /// How often the leader changed, or what is known where nobody says who leads.
     fn leaders(&mut self, run: &RunInfo, results: &Results) {
         let longest = findings::worst_outage(&results.outages)
-            .map(|worst| format!("; longest outage {}", duration(findings::outage_ms(worst))))
+            .map(|worst| format!("; longest outage {}", duration(worst.ms())))
             .unwrap_or_default();
         let of_key = findings::own_outage(results)
-            .map(|own| format!("; of key {} alone {}", own.key, duration(own.ms())))
+            .map(|own| format!("; of key {} alone {}", own.key, duration(own.outage.ms())))
             .unwrap_or_default();
         let longest = longest + &of_key;
         let changes = findings::changes(u64::try_from(results.elections.len()).unwrap_or(u64::MAX));

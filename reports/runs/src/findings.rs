@@ -11,10 +11,11 @@ use checker::verdict::{CheckResult, Verdict};
 use crate::broken as promises;
 use crate::election_kinds::NO_FAULT;
 use crate::faults::{FaultRecord, FaultState};
-use crate::key_outage::KeyOutage;
-use crate::numbers::{count, duration, len, lossy, ms, ns_to_ms, plural, setting_ms, whole_ms};
+use crate::numbers::{count, duration, len, lossy, ms, plural, setting_ms, whole_ms};
 use crate::outages::touched_by_any;
-use crate::results::{Election, ElectionKind, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo};
+use crate::results::{
+    Election, ElectionKind, KeyOutage, LatencyClass, Outage, OutcomeCounts, Phase, Results, RunInfo,
+};
 use crate::standing::{self, Standing};
 use crate::unsent::Unsent;
 use crate::verdicts::word;
@@ -165,7 +166,7 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
         _ if results.unsent.as_ref().is_some_and(Unsent::is_notable) => said.and("."),
         Some(worst) => said
             .and(", and the longest time without an acknowledged write was ")
-            .and_strong(duration(outage_ms(worst)))
+            .and_strong(duration(worst.ms()))
             .and(of_one_key(results))
             .and("."),
         None if own_outage(results).is_some() => {
@@ -177,14 +178,14 @@ fn held(begun: Sentence, results: &Results) -> Sentence {
 
 /// The longest outage of a single key, where it says more than that of the whole system.
 pub fn own_outage(results: &Results) -> Option<&KeyOutage> {
-    let whole = worst_outage(&results.outages).map_or(0.0, outage_ms);
-    results.key_outages.as_ref()?.worst().filter(|of_key| of_key.ms() > whole)
+    let whole = worst_outage(&results.outages).map_or(0.0, Outage::ms);
+    results.key_outages.as_ref()?.worst().filter(|of_key| of_key.outage.ms() > whole)
 }
 
 /// The same, behind what is said of the whole system.
 fn of_one_key(results: &Results) -> String {
     own_outage(results)
-        .map(|outage| format!("; to key {} alone none was for {}", outage.key, duration(outage.ms())))
+        .map(|own| format!("; to key {} alone none was for {}", own.key, duration(own.outage.ms())))
         .unwrap_or_default()
 }
 
@@ -194,15 +195,15 @@ fn keys_with_outages(results: &Results) -> String {
     else {
         return String::new();
     };
-    let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
-    let open = if worst.open { ", open at the end" } else { "" };
+    let cause = worst.outage.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
+    let open = if worst.outage.open { ", open at the end" } else { "" };
     format!(
         " {} of {} keys had outages of their own, while others were served: to key {} no write was \
          acknowledged for {}{cause}{open}.",
         count(keys.with),
         count(keys.keys),
         worst.key,
-        duration(worst.ms())
+        duration(worst.outage.ms())
     )
 }
 
@@ -307,8 +308,7 @@ pub fn timeline(run: &RunInfo, results: &Results, faults: &[FaultRecord]) -> Sen
     let said = Sentence::strong(outages_and_faults(outages, faults));
     let open = if worst.open { ", open at the end of the run" } else { "" };
     let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
-    let said =
-        said.and(format!(" The longest took {}{cause}{open}.", duration(outage_ms(worst)))).and(&of_keys);
+    let said = said.and(format!(" The longest took {}{cause}{open}.", duration(worst.ms()))).and(&of_keys);
     // Which faults the outages of keys fell under is known of the longest alone.
     if !of_keys.is_empty() {
         return said;
@@ -336,7 +336,7 @@ fn outages_and_faults(outages: &[Outage], faults: &[FaultRecord]) -> String {
         faults.iter().map(|fault| (fault.id.as_str(), fault.heal_asked_ns)).collect();
     let (explained, others): (Vec<&Outage>, Vec<&Outage>) =
         outages.iter().partition(|outage| outage.fault.is_some());
-    let longest = others.iter().map(|outage| outage_ms(outage)).fold(0.0, f64::max);
+    let longest = others.iter().map(|outage| outage.ms()).fold(0.0, f64::max);
     if explained.is_empty() {
         return match outages.len() {
             1 => "The one outage has no fault behind it.".to_owned(),
@@ -379,7 +379,7 @@ pub fn outages(outages: &[Outage]) -> Sentence {
         return Sentence::strong("No client waited long for a write.");
     };
     let cause = worst.fault.as_ref().map(|id| format!(", under {id}")).unwrap_or_default();
-    let longest = duration(outage_ms(worst));
+    let longest = duration(worst.ms());
     match outages.len() {
         1 => Sentence::strong(format!("The one outage took {longest}{cause}.")),
         n => Sentence::strong(format!("The longest of {} outages took {longest}{cause}.", len(n))),
@@ -632,11 +632,6 @@ pub fn worst_outage(outages: &[Outage]) -> Option<&Outage> {
     outages.iter().max_by_key(|outage| outage.to_ns.saturating_sub(outage.from_ns))
 }
 
-/// How long an outage took.
-pub fn outage_ms(outage: &Outage) -> f64 {
-    ns_to_ms(outage.to_ns.saturating_sub(outage.from_ns))
-}
-
 /// The mean rate of answered operations in a second.
 pub fn mean_rate(results: &Results) -> Option<f64> {
     let seconds = results.timings.workload_ms / 1000.0;
@@ -705,7 +700,7 @@ pub fn percent(part: f64, whole: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key_outage::KeyOutages;
+    use crate::results::KeyOutages;
 
     #[test]
     fn what_the_bench_did_not_send_stands_in_the_first_sentence_where_it_is_a_notable_share() {
@@ -735,8 +730,8 @@ mod tests {
         let mut results = Results::new(Verdict::Valid, &run);
         results.operations.total.invoked = 900;
         results.outages = vec![Outage { to_ns: 126_000_000, ..Outage::default() }];
-        let of_key =
-            KeyOutage { key: 18, to_ns: 3_700_000_000, fault: Some("F1".into()), ..KeyOutage::default() };
+        let (to_ns, fault) = (3_700_000_000, Some("F1".into()));
+        let of_key = KeyOutage { key: 18, outage: Outage { to_ns, fault, ..Outage::default() } };
         let of_keys = KeyOutages { keys: 20, with: 4, longest: vec![of_key] };
         let faults =
             [FaultRecord { id: "F2".into(), asked_ns: 9, injected_ns: Some(9), ..FaultRecord::default() }];

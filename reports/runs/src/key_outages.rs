@@ -11,11 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use checker::history::{Function, History, Op, Outcome};
 
 use crate::idleness::{merged, without};
-use crate::key_outage::{KeyOutage, KeyOutages};
 use crate::numbers::NS_PER_MS;
 use crate::operations::due_ns;
 use crate::outages::{self, Beside};
-use crate::results::Outage;
+use crate::results::{KeyOutage, KeyOutages, Outage};
 use crate::silence::{Sign, sign};
 use crate::unsent::Unsent;
 
@@ -37,18 +36,19 @@ pub fn of(
     unsent: Option<&Unsent>,
 ) -> Option<KeyOutages> {
     let found = find(history, beside.load_end_ns, whole, unsent)?;
-    let spans: Vec<(u64, u64)> = found.outages.iter().map(|outage| (outage.from_ns, outage.to_ns)).collect();
+    let spans: Vec<(u64, u64)> =
+        found.outages.iter().map(|of_key| (of_key.outage.from_ns, of_key.outage.to_ns)).collect();
     let causes = outages::causes(history, beside, &spans);
     let mut of_keys: BTreeMap<u64, KeyOutage> = BTreeMap::new();
-    for (outage, fault) in found.outages.into_iter().zip(causes) {
-        let longest = of_keys.entry(outage.key).or_default();
-        if outage.to_ns - outage.from_ns > longest.to_ns - longest.from_ns {
-            *longest = KeyOutage { fault, ..outage };
+    for (KeyOutage { key, outage }, fault) in found.outages.into_iter().zip(causes) {
+        let longest = of_keys.entry(key).or_default();
+        if outage.ns() > longest.outage.ns() {
+            *longest = KeyOutage { key, outage: Outage { fault, ..outage } };
         }
     }
     let with = u64::try_from(of_keys.len()).unwrap_or(u64::MAX);
     let mut longest: Vec<KeyOutage> = of_keys.into_values().collect();
-    longest.sort_by_key(|outage| std::cmp::Reverse(outage.to_ns - outage.from_ns));
+    longest.sort_by_key(|of_key| std::cmp::Reverse(of_key.outage.ns()));
     longest.truncate(MOST_NAMED);
     Some(KeyOutages { keys: found.keys, with, longest })
 }
@@ -95,11 +95,12 @@ pub(crate) fn find(
                 continue;
             }
             if let Some(from_ns) = begins(*key, ops, (from, to), &decided, &beside) {
-                outages.push(KeyOutage { key: *key, from_ns, to_ns: to, fault: None, open });
+                let outage = Outage { from_ns, to_ns: to, fault: None, open };
+                outages.push(KeyOutage { key: *key, outage });
             }
         }
     }
-    outages.sort_by_key(|outage| (outage.from_ns, outage.key));
+    outages.sort_by_key(|of_key| (of_key.outage.from_ns, of_key.key));
     Some(Found { keys: u64::try_from(by_key.len()).unwrap_or(u64::MAX), outages })
 }
 
@@ -263,9 +264,9 @@ mod tests {
         let found = outages_of(&history, &faults);
         assert_eq!((found.keys, found.with), (4, 1));
         let worst = found.worst().expect("one");
-        assert_eq!((worst.key, worst.from_ns, worst.to_ns, worst.open), (3, 1015 * MS, 4717 * MS, false));
-        assert_eq!(worst.fault.as_deref(), Some("F1"));
-        assert_eq!(outages_of(&history, &[]).worst().expect("one").fault, None);
+        let outage = Outage { from_ns: 1015 * MS, to_ns: 4717 * MS, fault: Some("F1".into()), open: false };
+        assert_eq!(*worst, KeyOutage { key: 3, outage });
+        assert_eq!(outages_of(&history, &[]).worst().expect("one").outage.fault, None);
     }
 
     #[test]
@@ -276,7 +277,8 @@ mod tests {
             _ => End::Ok,
         };
         let found = outages_of(&history(4, 6000, gone), &[]);
-        let told: Vec<(u64, bool)> = found.longest.iter().map(|outage| (outage.key, outage.open)).collect();
+        let told: Vec<(u64, bool)> =
+            found.longest.iter().map(|of_key| (of_key.key, of_key.outage.open)).collect();
         assert_eq!((found.with, told), (2, vec![(1, true), (2, false)]));
     }
 

@@ -15,7 +15,7 @@
 //! - What each member was: [`views`], [`spans`]. What faults did: [`episodes`], [`absences`], [`stalls`],
 //!   [`causes`].
 //! - What the bench did not send, and what helps: [`unsent`], [`idleness`], [`advice`].
-//! - What clients paid: [`operations`], [`outages`], [`key_outages`] as [`key_outage`] keeps them,
+//! - What clients paid: [`operations`], [`outages`] and [`key_outages`] as [`outage`] keeps them,
 //!   [`silence`], [`latency`]. What is promised of its end: [`comes_back`]. What leaders cost: [`elections`]
 //!   by phase, [`election_kinds`] by kind of fault.
 //! - What holders cost: [`terms`].
@@ -47,7 +47,6 @@ pub mod findings;
 pub mod held;
 pub mod idleness;
 pub mod judge;
-pub mod key_outage;
 pub mod key_outages;
 pub mod kinds;
 pub mod lag;
@@ -58,6 +57,7 @@ pub mod notices;
 pub mod numbers;
 pub mod observed;
 pub mod operations;
+pub mod outage;
 pub mod outages;
 pub mod results;
 pub mod schedule;

@@ -24,8 +24,8 @@ pub use crate::faults::{
     FaultCounts, FaultDetail, FaultLoad, FaultPhase, FaultRecord, FaultState, FaultTransition, OperationMix,
     Reach,
 };
-use crate::key_outage::KeyOutages;
 use crate::kinds::FaultKind;
+pub use crate::outage::{KeyOutage, KeyOutages, Outage};
 use crate::unsent::Unsent;
 
 /// More voting members, or observers, than any run has.
@@ -497,22 +497,6 @@ impl Phase {
             Self::FirstWrite => election.first_write_ms,
         }
     }
-}
-
-/// An interval in which no client had a write acknowledged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outage {
-    /// The earliest moment at which a write was due and had to wait.
-    pub from_ns: u64,
-    /// The acknowledgement that ended it, or the end of the run.
-    pub to_ns: u64,
-    /// The fault that is blamed for it: of an election that was held meanwhile, or at work as it began, or
-    /// asked for in its first half.
-    #[serde(default)]
-    pub fault: Option<String>,
-    /// Whether the run ended before a write was acknowledged again.
-    #[serde(default)]
-    pub open: bool,
 }
 
 /// What a member was during an interval.

@@ -5,9 +5,9 @@ use super::axis::Axis;
 use super::markup::{Markup, css};
 use crate::labels::{Room, rooms, rows, width_px};
 use runs::faults::{FaultRecord, FaultState};
-use runs::findings::{outage_ms, shortened};
+use runs::findings::shortened;
 use runs::numbers::{duration, moment, ns_to_s};
-use runs::results::{MemberSpan, Outage, Role};
+use runs::results::{KeyOutage, MemberSpan, Outage, Role};
 
 /// Rows of faults at most: more faults at once than this share the last one.
 const MOST_FAULT_ROWS: usize = 8;
@@ -250,7 +250,7 @@ fn ribbon(m: &mut Markup, span: &MemberSpan) {
 pub(super) fn outages(m: &mut Markup, input: &Input<'_>) {
     let mut outages: Vec<&Outage> = input.results.outages.iter().collect();
     outages.sort_by_key(|outage| outage.from_ns);
-    let texts: Vec<String> = outages.iter().map(|outage| duration(outage_ms(outage))).collect();
+    let texts: Vec<String> = outages.iter().map(|outage| duration(outage.ms())).collect();
     let labels: Vec<(f64, f64)> = outages
         .iter()
         .zip(&texts)
@@ -287,10 +287,10 @@ pub(super) fn key_outages(m: &mut Markup, input: &Input<'_>) {
     let Some(keys) = input.results.key_outages.as_ref().filter(|keys| keys.with > 0) else { return };
     lane(m, "outages", "Keys", "one not served", |m| {
         m.el("div", &[("class", "clip")], |m| {
-            for outage in &keys.longest {
+            for KeyOutage { key, outage } in &keys.longest {
                 let cause = outage.fault.as_deref().unwrap_or("no fault");
                 let open = if outage.open { ", not over at the end" } else { "" };
-                let title = format!("key {}: {}, {cause}{open}", outage.key, duration(outage.ms()));
+                let title = format!("key {key}: {}, {cause}{open}", duration(outage.ms()));
                 let style = Axis::between(outage.from_ns, outage.to_ns);
                 m.leaf("i", &[("class", "x out"), ("style", &style), ("title", &title)], "");
             }

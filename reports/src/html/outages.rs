@@ -2,7 +2,7 @@
 
 use super::Input;
 use super::markup::Markup;
-use runs::findings::{self, outage_ms};
+use runs::findings;
 use runs::numbers::{len, moment, whole_ms};
 use runs::results::Outage;
 
@@ -15,7 +15,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     m.heading("elections", "Outages", &findings::outages(&input.results.outages));
     let mut outages: Vec<&Outage> = input.results.outages.iter().collect();
     if !outages.is_empty() {
-        outages.sort_by(|a, b| outage_ms(b).total_cmp(&outage_ms(a)));
+        outages.sort_by(|a, b| b.ms().total_cmp(&a.ms()));
         outages.truncate(TOP);
         m.el("table", &[("class", "cards outages")], |m| {
             m.el("thead", &[], |m| {
@@ -41,7 +41,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
 
 fn row(m: &mut Markup, input: &Input<'_>, outage: &Outage) {
     let to = if outage.open { "not over".to_owned() } else { moment(outage.to_ns) };
-    let numbers = [whole_ms(outage_ms(outage)), moment(outage.from_ns), to];
+    let numbers = [whole_ms(outage.ms()), moment(outage.from_ns), to];
     m.el("tr", &[], |m| {
         for (name, value) in COLUMNS.iter().zip(&numbers) {
             m.leaf("td", &[("class", "n"), ("data-l", name)], value);

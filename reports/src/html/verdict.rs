@@ -113,12 +113,12 @@ fn figures(m: &mut Markup, input: &Input<'_>) {
             None if total.invoked == 0 => figure(m, "worst outage", "–", "nothing on record"),
             Some(worst) => {
                 let cause = worst.fault.clone().unwrap_or_else(|| "no fault".to_owned());
-                figure(m, "worst outage", &duration(findings::outage_ms(worst)), &cause);
+                figure(m, "worst outage", &duration(worst.ms()), &cause);
             }
             None => figure(m, "worst outage", "none", ""),
         }
         if let Some(own) = findings::own_outage(results) {
-            figure(m, "worst of one key", &duration(own.ms()), &format!("key {}", own.key));
+            figure(m, "worst of one key", &duration(own.outage.ms()), &format!("key {}", own.key));
         }
         let (label, number) = match results.verdict {
             Verdict::Invalid => ("checks violated", Standing::Invalid.count(&results.checks)),

@@ -32,7 +32,7 @@ use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::operations::end_ns;
 use crate::outages::Beside;
-use crate::results::{FaultRecord, RunInfo};
+use crate::results::{FaultRecord, KeyOutage, RunInfo};
 use crate::{idleness, key_outages, outages, stalls};
 
 /// Election time-outs after which a leader that lost its quorum must have been noticed to be gone. A member
@@ -189,12 +189,12 @@ fn of_keys(run: &RunInfo, history: &History, observed: &Observed, judged: &[Stre
     };
     let mut keys = BTreeSet::new();
     let mut longest: Option<(u64, u64, &str)> = None;
-    for outage in &found.outages {
+    for KeyOutage { key, outage } in &found.outages {
         for stretch in judged {
             let shared = outage.to_ns.min(stretch.to).saturating_sub(outage.from_ns.max(stretch.from));
             if shared > 0 {
-                keys.insert(outage.key);
-                longest = longest.max(Some((shared, outage.key, &stretch.fault.id)));
+                keys.insert(*key);
+                longest = longest.max(Some((shared, *key, &stretch.fault.id)));
             }
         }
     }
