@@ -56,36 +56,42 @@ impl Shares {
 mod tests {
     use super::*;
 
+    /// Of faults by kind, how many there are and how many of them lack something: whether those may be left
+    /// out, and whether they may where nothing is lacking but clients.
+    fn told(kinds: &[(&str, u64, u64)]) -> (bool, bool) {
+        let mut shares = Shares::default();
+        for (kind, all, lacking) in kinds {
+            (0..*all).for_each(|at| shares.add(kind, at < *lacking));
+        }
+        (shares.may_be_left_out(), shares.may_be_left_out_for_clients())
+    }
+
     #[test]
     fn one_of_a_few_may_lack_clients_and_no_whole_kind() {
-        let told = |kinds: &[(&str, u64, u64)]| {
-            let mut shares = Shares::default();
-            for (kind, all, lacking) in kinds {
-                (0..*all).for_each(|at| shares.add(kind, at < *lacking));
-            }
-            (shares.may_be_left_out(), shares.may_be_left_out_for_clients())
-        };
         assert_eq!(told(&[("cut", 9, 1)]), (false, true));
         assert_eq!(told(&[("cut", 5, 1)]), (false, true));
         assert_eq!(told(&[("cut", 4, 1)]), (false, false), "a fifth at most");
         assert_eq!(told(&[("cut", 9, 2)]), (false, false), "one of a few");
         assert_eq!(told(&[("cut", 8, 0), ("pause", 1, 1)]), (false, false), "nothing is left of one kind");
-        assert_eq!(told(&[("cut", 40, 2)]), (true, true));
     }
 
     #[test]
     fn a_twentieth_may_be_left_out_and_no_whole_kind() {
-        let told = |kinds: &[(&str, u64, u64)]| {
-            let mut shares = Shares::default();
-            for (kind, all, lacking) in kinds {
-                (0..*all).for_each(|at| shares.add(kind, at < *lacking));
-            }
-            shares.may_be_left_out()
-        };
-        assert!(told(&[("kill", 20, 1)]) && told(&[("kill", 447, 22)]) && told(&[]));
-        assert!(!told(&[("kill", 19, 1)]) && !told(&[("kill", 447, 23)]));
-        assert!(told(&[("kill", 38, 1), ("pause", 2, 1)]));
-        assert!(!told(&[("kill", 39, 0), ("pause", 1, 1)]), "nothing is left of one kind");
-        assert!(told(&[("kill", 39, 0), ("pause", 1, 0), ("pause+kill", 1, 1)]), "each kind by itself");
+        let (may, may_not) = ((true, true), (false, false));
+        for (kinds, expected) in [
+            (&[("kill", 20, 1)][..], may),
+            (&[("kill", 447, 22)], may),
+            (&[], may),
+            (&[("kill", 19, 1)], (false, true)),
+            (&[("kill", 447, 23)], may_not),
+            (&[("cut", 40, 2)], may),
+            (&[("kill", 38, 1), ("pause", 2, 1)], may),
+            // Nothing is left of one kind.
+            (&[("kill", 39, 0), ("pause", 1, 1)], may_not),
+            // Each kind by itself.
+            (&[("kill", 39, 0), ("pause", 1, 0), ("pause+kill", 1, 1)], may),
+        ] {
+            assert_eq!(told(kinds), expected, "{kinds:?}");
+        }
     }
 }

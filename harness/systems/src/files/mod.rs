@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn no_system_of_ours_may_be_silent_for_more_than_six_minutes_unless_its_file_says_why() {
+    fn no_system_of_ours_may_be_silent_for_six_minutes() {
         let seconds = |text: &str, key: &str| -> Option<u64> {
             let line = text.lines().find(|line| line.trim_start().starts_with(key))?;
             line.trim_end_matches(['"', ' ']).trim_end_matches('s').rsplit([' ', '"']).next()?.parse().ok()
