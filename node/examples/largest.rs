@@ -279,8 +279,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let never = CASES.iter().zip(&done).filter(|(_, done)| **done == 0).map(|((name, _), _)| name);
     let never: Vec<_> = never.inspect(|name| println!("NEVER DONE: {name}")).collect();
     println!(
-        "{} cases were done; {kills} members were killed, {of_leaders} of which led; {} changes of leader are \
-         not explained by it",
+        "{} cases were done; {kills} members were killed, {of_leaders} of which led; {} changes of leader \
+         are not explained by it",
         done.iter().sum::<usize>(),
         unexplained.len()
     );
