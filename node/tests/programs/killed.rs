@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::place::{Place, Program, STUBBORN, child_of, go_on, read, runs, signal, until, writes};
+use crate::place::{
+    Place, Program, STUBBORN, child_of, read, runs, signal, signal_unless_gone, until, writes,
+};
 
 /// Starts a child, a child in a session of its own, an orphan, and a daemon. All write, as this does, and
 /// none ends when it is asked to.
@@ -50,10 +52,11 @@ fn pids(program: &Program, victims: &[Who]) -> Vec<i32> {
 
 /// Kills all of them before one can act on another's death.
 fn kill_at_once(victims: &[i32]) {
-    for with in [Signal::STOP, Signal::KILL] {
-        for pid in victims {
-            signal(*pid, with);
-        }
+    for pid in victims {
+        signal(*pid, Signal::STOP);
+    }
+    for pid in victims {
+        signal_unless_gone(*pid, Signal::KILL);
     }
 }
 
@@ -146,7 +149,7 @@ fn a_command_is_ended_in_time_when_node_and_a_guardian_are_stopped() {
         }
         none_overlaps(&place.lines(), &family, &format!("{stopped:?}"));
         for pid in &stopped_pids {
-            go_on(*pid);
+            signal_unless_gone(*pid, Signal::CONT);
         }
     }
 }

@@ -34,10 +34,10 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).expect("not zero"), signal).expect("it runs");
 }
 
-/// Lets a stopped process go on, unless another one that went on has ended it by now.
-pub(crate) fn go_on(pid: i32) {
-    let goes_on = kill_process(Pid::from_raw(pid).expect("not zero"), Signal::CONT);
-    assert!(matches!(goes_on, Ok(()) | Err(Errno::SRCH)), "{pid}: {goes_on:?}");
+/// The same to one that may be gone by now, because another one that was signalled has ended it.
+pub(crate) fn signal_unless_gone(pid: i32, signal: Signal) {
+    let signalled = kill_process(Pid::from_raw(pid).expect("not zero"), signal);
+    assert!(matches!(signalled, Ok(()) | Err(Errno::SRCH)), "{pid}: {signalled:?}");
 }
 
 /// True while a process runs, or is stopped.
