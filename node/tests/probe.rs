@@ -3,6 +3,8 @@
 #[path = "common/alone.rs"]
 mod alone;
 mod common;
+#[path = "common/ports.rs"]
+mod ports;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -53,12 +55,8 @@ fn a_member_that_serves_is_healthy_in_both_ways() {
 #[test]
 fn a_member_without_a_quorum_lives_and_does_not_serve() {
     let dir = tempfile::tempdir().expect("a directory");
-    let free = |_| {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        (listener.local_addr().expect("bound").port(), listener)
-    };
-    // Held all at once, so that they differ.
-    let [quorum, election, client] = [0, 1, 2].map(free).map(|(port, _)| port);
+    let client = ports::free_ports(3);
+    let (quorum, election) = (client + 1, client + 2);
     let (own, addr) = (format!("1=127.0.0.1:{quorum}:{election}"), format!("127.0.0.1:{client}"));
     // Nobody listens on the peer's ports.
     let member = Node::spawn(
