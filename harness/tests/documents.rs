@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness_sim::SwarmFault;
+use lab_sim::SwarmFault;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace is above").to_path_buf()
@@ -53,9 +53,9 @@ fn the_documents_have_as_many_bugs_and_kinds_of_faults_as_the_code() {
     let bugs = numbers_before(&readme, "bugs");
     assert!(!bugs.is_empty(), "the README says how many bugs there are, in digits");
     assert!(
-        bugs.iter().all(|said| *said == harness_mutants::ALL.len()),
+        bugs.iter().all(|said| *said == lab_mutants::ALL.len()),
         "{bugs:?} bugs, but there are {}",
-        harness_mutants::ALL.len()
+        lab_mutants::ALL.len()
     );
     let kinds = numbers_before(&simulate, "kinds of faults");
     assert_eq!(kinds, [SwarmFault::ALL.len()]);
@@ -85,7 +85,7 @@ fn the_documents_name_every_nemesis_workload_model_and_condition() {
 
 #[test]
 fn the_zoo_has_a_row_for_every_bug_in_its_order_and_its_last_words_are_true() {
-    let zoo = document("harness/sim/ZOO.md");
+    let zoo = document("node/lab/sim/ZOO.md");
     let rows: Vec<Vec<&str>> = zoo
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
@@ -93,8 +93,7 @@ fn the_zoo_has_a_row_for_every_bug_in_its_order_and_its_last_words_are_true() {
         .map(|row| row.split(" | ").collect())
         .collect();
     let told: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
-    let known: Vec<(&str, &str)> =
-        harness_mutants::ALL.iter().map(|bug| (bug.name(), bug.origin())).collect();
+    let known: Vec<(&str, &str)> = lab_mutants::ALL.iter().map(|bug| (bug.name(), bug.origin())).collect();
     assert_eq!(told, known, "print it again: harness selftest --seeds 1000 --format markdown");
     let found = rows.iter().filter(|row| row[2] != "not found" || row[4] != "not found").count();
     let outside = rows.iter().filter(|row| row[4] != "not found").count();
@@ -109,7 +108,7 @@ fn the_zoo_has_a_row_for_every_bug_in_its_order_and_its_last_words_are_true() {
 fn the_words_around_the_zoo_are_those_of_the_command() {
     let printed = harness(&["selftest", "--quick", "--only", "commit-alone", "--format", "markdown"]);
     let preface = |text: &str| text.split("| bug |").next().unwrap_or_default().to_owned();
-    let zoo = document("harness/sim/ZOO.md");
+    let zoo = document("node/lab/sim/ZOO.md");
     assert_eq!(
         preface(&zoo),
         preface(&printed),

@@ -64,7 +64,7 @@ fn a_planted_bug_ends_with_1_and_the_printed_command_repeats_it() {
 #[test]
 fn a_script_is_lived_through_with_the_members_that_it_names() {
     let folder = tempfile::tempdir().expect("a folder");
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/sim/tests/scripts/commit-alone.script");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../node/lab/sim/tests/scripts/commit-alone.script");
     let as_it_says = harness(folder.path(), &["sim", "--script", script]);
     assert_eq!(as_it_says.status.code(), Some(1), "{}", stdout(&as_it_says));
     assert!(stdout(&as_it_says).starts_with("every member is the mutant commit-alone, as the script says"));

@@ -93,7 +93,7 @@ pub(super) fn systems() -> Vec<&'static str> {
 
 /// Bugs of the bundled node.
 pub(super) fn bugs() -> Vec<&'static str> {
-    harness_mutants::ALL.iter().map(|bug| bug.name()).collect()
+    lab_mutants::ALL.iter().map(|bug| bug.name()).collect()
 }
 
 /// Those, and the clients'.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness_mutants::Mutant;
 use harness_systems::System;
 use harness_systems::catalogue::{self, Meant};
+use lab_mutants::Mutant;
 use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
 

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use harness_mutants::Mutant;
 use harness_systems::System;
+use lab_mutants::Mutant;
 use runs::member::MemberId;
 
 /// What members are started with.

@@ -130,7 +130,7 @@ fn faults() -> Vec<Row> {
 
 fn mutants() -> Vec<Row> {
     let members =
-        harness_mutants::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin())));
+        lab_mutants::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin())));
     let clients = ClientMutant::ALL.iter().map(|bug| (bug.name(), format!("{} (of clients)", bug.summary())));
     members.chain(clients).collect()
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use harness_mutants::{Driver, Mutant};
+use lab_mutants::{Driver, Mutant};
 use node::{Manner, NodeConfig};
 use node_core::Zab;
 

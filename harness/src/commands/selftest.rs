@@ -4,8 +4,8 @@
 //! In the simulator each bug is hunted twice: with the look inside after every step, and by what clients saw
 //! alone, as on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed
 //! that convicts is the same whatever machine it is. With `--cluster process` or `docker` real runs are made
-//! instead, by the recipes of `harness_mutants`. With `--cluster model` it is bugs of the library's recipes
-//! (elections, active/standby) that are hunted, in the model of `harness_apps`.
+//! instead, by the recipes of `lab_mutants`. With `--cluster model` it is bugs of the library's recipes
+//! (elections, active/standby) that are hunted, in the model of `lab_apps`.
 //!
 //! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
 
@@ -15,8 +15,8 @@ mod real;
 mod recipes;
 mod table;
 
-use harness_mutants::Mutant;
 use harness_systems::bounded;
+use lab_mutants::Mutant;
 
 use super::screen::print;
 use super::sim::{interruptible, jobs};
@@ -46,7 +46,7 @@ pub fn selftest(args: &SelftestArgs) -> Result<Exit, Failure> {
 /// The bugs of these names; all when none is named.
 fn bugs(names: &[String]) -> Result<Vec<Mutant>, Failure> {
     if names.is_empty() {
-        return Ok(harness_mutants::ALL.to_vec());
+        return Ok(lab_mutants::ALL.to_vec());
     }
     let bugs = names.iter().map(|name| bug(Some(name.trim()))).collect::<Result<Vec<_>, _>>()?;
     Ok(bugs.into_iter().flatten().collect())

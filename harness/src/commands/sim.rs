@@ -8,9 +8,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use harness_mutants::Mutant;
-use harness_sim::{Drawn, Only, Options, Outcome, Rule, recipe_mutants};
 use harness_systems::bounded;
+use lab_mutants::Mutant;
+use lab_sim::{Drawn, Only, Options, Outcome, Rule, recipe_mutants};
 
 use super::screen::print;
 use crate::cli::options::bug;
@@ -174,12 +174,7 @@ fn shrink(args: &SimArgs, manner: &Manner, outcome: &Outcome) -> Result<Option<S
     small(args, manner, outcome.drawn.seed, violation.rule)
 }
 
-fn small(
-    args: &SimArgs,
-    manner: &Manner,
-    seed: u64,
-    rule: harness_sim::Rule,
-) -> Result<Option<Small>, Failure> {
+fn small(args: &SimArgs, manner: &Manner, seed: u64, rule: lab_sim::Rule) -> Result<Option<Small>, Failure> {
     let Some(shrunk) = scripts::shrink(seed, Options { trace: false, ..manner.options })? else {
         return Ok(None);
     };

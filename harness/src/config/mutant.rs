@@ -1,7 +1,7 @@
 //! A mutant: of the bundled members, or of the clients.
 
-use harness_mutants::Mutant;
 use harness_systems::mutant::ClientMutant;
+use lab_mutants::Mutant;
 
 /// Who has a bug on purpose, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

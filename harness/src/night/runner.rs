@@ -385,7 +385,7 @@ impl Runner {
 
     /// Planted bugs, in turn from night to night. Each must be convicted.
     async fn mutants(&self) -> Result<(), Failure> {
-        let pool: Vec<_> = harness_mutants::ALL
+        let pool: Vec<_> = lab_mutants::ALL
             .iter()
             .filter_map(|bug| Some((*bug, bug.recipe().ok()?)))
             .filter(|(_, recipe)| recipe.tries <= MOST_TRIES)

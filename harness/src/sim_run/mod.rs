@@ -1,6 +1,6 @@
 //! A run in the simulator: the same schedule, the same load and the same folder, in virtual time.
 //!
-//! The members are the real core in one thread ([`harness_sim::planned`]); what is different from a real
+//! The members are the real core in one thread ([`lab_sim::planned`]); what is different from a real
 //! cluster is only where time comes from. Faults come from the same machine as everywhere, and are proven by
 //! looking into the world (`nemesis`); what members say becomes the events that a real member prints
 //! (`said`). Everything after the run is the same code on the same files.
@@ -22,7 +22,7 @@ use checker::history::{BAD_VERSION, Event as Line, EventKind, HistoryWriter};
 use harness_core::load::Arrivals;
 use harness_core::nemeses::{self, Answer, LaneId, Sight, Silence};
 use harness_core::run::{Command, Early, Phase, Run};
-use harness_sim::planned::{self, Ensemble, Setting};
+use lab_sim::planned::{self, Ensemble, Setting};
 use node_wire::ids::ServerId;
 use runs::checks::promises::MINIMUM_EACH;
 use runs::lag::Lag;

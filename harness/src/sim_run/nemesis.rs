@@ -10,7 +10,7 @@ use harness_core::nemeses::{
     self, Answer, Command, Injection, LaneId, Look, RECOVERY_PATIENCE_NS, Sight, Undoing,
 };
 use harness_core::proof::Proof;
-use harness_sim::planned::{self, Ensemble};
+use lab_sim::planned::{self, Ensemble};
 use node_wire::ids::ServerId;
 use runs::member::MemberId;
 

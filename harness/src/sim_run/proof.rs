@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use harness_sim::planned::{Ensemble, Process};
+use lab_sim::planned::{Ensemble, Process};
 use runs::member::MemberId;
 use runs::results::Reach;
 use runs::views;

@@ -1,6 +1,6 @@
 //! What became of a member in a world, as a real member's output and a real process's end would have told it.
 
-use harness_sim::planned::{News, Word};
+use lab_sim::planned::{News, Word};
 use node_core::io;
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-use harness_sim::{Options, Outcome, simulate};
+use lab_sim::{Options, Outcome, simulate};
 
 use crate::num::wide;
 use seeds::Seeds;

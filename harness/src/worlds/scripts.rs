@@ -6,21 +6,21 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use harness_mutants::Mutant;
-use harness_sim::{Options, Rule};
-pub use harness_sim::{Replayed, Script, Shrunk};
+use lab_mutants::Mutant;
+use lab_sim::{Options, Rule};
+pub use lab_sim::{Replayed, Script, Shrunk};
 
 /// Replays that the shrinking of one world may take.
 pub const BUDGET: u32 = 15_000;
 
 /// Shrinks the failing world of a seed, on a thread where members may panic.
 pub fn shrink(seed: u64, options: Options) -> anyhow::Result<Option<Shrunk>> {
-    super::in_a_world(move || harness_sim::shrink(seed, options, BUDGET))
+    super::in_a_world(move || lab_sim::shrink(seed, options, BUDGET))
 }
 
 /// Lives through a script.
 pub fn replay(script: Script, mutant: Option<Mutant>) -> anyhow::Result<Replayed> {
-    super::in_a_world(move || harness_sim::replay(&script, mutant))
+    super::in_a_world(move || lab_sim::replay(&script, mutant))
 }
 
 /// Saves the script of a failing seed below a store: `sim/<rule>-<seed>.script`.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use harness_sim::{Counters, Outcome, Rule, Violation};
+use lab_sim::{Counters, Outcome, Rule, Violation};
 
 /// Violations that are kept with their sentences; beyond them they are only counted.
 const MAX_KEPT: usize = 1_000;

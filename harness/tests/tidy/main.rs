@@ -26,20 +26,20 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("workloads", &["checker"]),
     ("zookeeper-mapping", &["workloads", "node-wire"]),
     (
-        "harness-sim",
+        "lab-sim",
         &[
             "node-core",
             "node-log",
             "harness-core",
-            "harness-mutants",
-            "harness-apps",
+            "lab-mutants",
+            "lab-apps",
             "harness-world",
             "workloads",
             "zookeeper-mapping",
         ],
     ),
-    ("harness-apps", &["node-recipes", "harness-world"]),
-    ("harness-mutants", &["node-core"]),
+    ("lab-apps", &["node-recipes", "harness-world"]),
+    ("lab-mutants", &["node-core"]),
     ("harness-world", &[]),
     ("runs", &["checker", "workloads"]),
     ("nights", &["runs", "checker"]),
@@ -50,16 +50,7 @@ const ARROWS: [(&str, &[&str]); 23] = [
     ("harness-agent", &["harness-clock"]),
     (
         "harness",
-        &[
-            "node",
-            "harness-agent",
-            "harness-sim",
-            "harness-systems",
-            "workloads",
-            "reports",
-            "nights",
-            "runs",
-        ],
+        &["node", "harness-agent", "lab-sim", "harness-systems", "workloads", "reports", "nights", "runs"],
     ),
 ];
 

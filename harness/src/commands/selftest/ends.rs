@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use harness_mutants::{Mutant, Recipe};
+use lab_mutants::{Mutant, Recipe};
 
 /// What came of a bug.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use harness_mutants::Mutant;
-use harness_sim::{Options, Rule, simulate};
+use lab_mutants::Mutant;
+use lab_sim::{Options, Rule, simulate};
 
 use crate::progress::Progress;
 use crate::progress::line::Line;

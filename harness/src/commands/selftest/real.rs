@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Context;
 use checker::verdict::Verdict;
 use clap::Parser;
-use harness_mutants::{Mutant, Recipe};
+use lab_mutants::{Mutant, Recipe};
 use tokio::runtime::Runtime;
 
 use super::ends::{End, Row};
@@ -119,7 +119,7 @@ mod tests {
         let Ok(Command::Selftest(args)) = Cli::try_parse_from(line).map(|cli| cli.command) else {
             panic!("a selftest")
         };
-        let bug = harness_mutants::ALL.iter().find(|bug| bug.recipe().is_ok()).expect("a bug with a recipe");
+        let bug = lab_mutants::ALL.iter().find(|bug| bug.recipe().is_ok()).expect("a bug with a recipe");
         let recipe = bug.recipe().expect("a recipe");
         let end = one(&args, *bug, recipe, &Progress::on_stderr(), &|| true);
         assert!(matches!(end, Err(Failure::Interrupted)));
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn every_recipe_breaks_what_the_catalogue_can_break() {
-        for recipe in harness_mutants::ALL.iter().filter_map(|mutant| mutant.recipe().ok()) {
+        for recipe in lab_mutants::ALL.iter().filter_map(|mutant| mutant.recipe().ok()) {
             assert!(catalogue::parse_list(recipe.nemesis, &[]).is_ok(), "{recipe:?}");
         }
     }

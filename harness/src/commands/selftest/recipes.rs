@@ -1,6 +1,6 @@
 //! Planted bugs of recipes, hunted in a model of an ensemble; and the sound recipes in the same worlds.
 
-use harness_apps::hunt::{Hunted, WORLDS, accused, hunt};
+use lab_apps::hunt::{Hunted, WORLDS, accused, hunt};
 use serde_json::json;
 
 use super::table::{Grid, strings};

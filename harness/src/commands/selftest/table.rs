@@ -62,12 +62,12 @@ pub(super) fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
 const PREFACE: &str = "# The bug zoo
 
 Bugs that implementations of ZAB and of fast leader election really had, or that a careful reader would make,
-planted in members (`harness/mutants`, a file each), and what finds each of them in the simulator. The `node`
+planted in members (`node/lab/mutants`, a file each), and what finds each of them in the simulator. The `node`
 binary holds none of them. `harness list mutants` says in a line what each does. This document is what
 
-    harness selftest --seeds 1000 --format markdown > harness/sim/ZOO.md
+    harness selftest --seeds 1000 --format markdown > node/lab/sim/ZOO.md
 
-prints; `harness selftest --quick --against harness/sim/ZOO.md`, which the gate runs, says where it is no
+prints; `harness selftest --quick --against node/lab/sim/ZOO.md`, which the gate runs, says where it is no
 longer true.
 
 - *inside*: the invariant, or the check on the clients' history, that convicts first when members are looked
@@ -334,13 +334,13 @@ fn json_of_runs(rows: &[ends::Row], cluster: &str) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use harness_mutants::Mutant;
+    use lab_mutants::Mutant;
 
     use super::*;
 
     fn hunted(outside: Quarry) -> Hunted {
         let found = |seed| {
-            let (rule, took) = (harness_sim::Rule::Durability, std::time::Duration::from_secs(1));
+            let (rule, took) = (lab_sim::Rule::Durability, std::time::Duration::from_secs(1));
             Quarry::Found(super::super::hunt::Found { seed, rule, sentence: String::new(), took })
         };
         let row = Row {

@@ -1,8 +1,8 @@
 //! What worlds tell a program.
 
 use anyhow::Context;
-use harness_mutants::Mutant;
-use harness_sim::{Counters, Only, Outcome, Rule, Violation};
+use lab_mutants::Mutant;
+use lab_sim::{Counters, Only, Outcome, Rule, Violation};
 use serde_json::{Map, Value, json};
 
 use super::{Manner, Members, Small};

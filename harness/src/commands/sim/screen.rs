@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use harness_mutants::Mutant;
-use harness_sim::{Outcome, Violation};
+use lab_mutants::Mutant;
+use lab_sim::{Outcome, Violation};
 
 use super::{Manner, Members, SHOWN, Small};
 use crate::commands::screen::as_typed;
