@@ -4,6 +4,18 @@
 //! knew. Every report works on [`FaultRecord`]s, which [`fold`] makes from the lines in any order of time
 //! that the file has. A fault is `verified` only when its effect was seen and its end was seen too; what
 //! was injected and never seen gone is `leaked`, whatever else is known of it.
+//!
+//! - [`schedule`]: the faults as planned. [`kinds`] and [`mechanism`]: what a folder says of each.
+//! - [`episodes`]: faults that act at once. [`absences`]: whom they kept away. [`cut_off`]: what was
+//!   acknowledged behind them. [`causes`]: how a process ended.
+
+pub mod absences;
+pub mod causes;
+pub mod cut_off;
+pub mod episodes;
+pub mod kinds;
+pub mod mechanism;
+pub mod schedule;
 
 use std::collections::BTreeMap;
 

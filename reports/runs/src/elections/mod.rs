@@ -14,6 +14,12 @@
 //!
 //! Everything is on the harness's clock: the moment of injection, the arrival of the members' events, the
 //! completion of clients' writes. A pure function of what was written down.
+//!
+//! [`election_kinds`] puts them together by kind of fault. [`terms`] do the same for the holders of
+//! applications: who held what, and what a change cost.
+
+pub mod election_kinds;
+pub mod terms;
 
 use std::collections::BTreeSet;
 

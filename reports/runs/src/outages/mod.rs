@@ -14,6 +14,14 @@
 //! Only the time in which clients asked counts. After the load the bench waits for the members to recover,
 //! and then nobody asks for a write: what is left of one that a member never answered says nothing of the
 //! others.
+//!
+//! - [`outage`]: as `results.json` has them. [`key_outages`]: of single keys. [`silence`]: how long clients
+//!   asked in vain. [`comes_back`]: what a system promises of the end.
+
+pub mod comes_back;
+pub mod key_outages;
+pub mod outage;
+pub mod silence;
 
 use checker::history::{History, Op, Outcome};
 
