@@ -29,9 +29,9 @@ use std::sync::Arc;
 
 pub use harness_core::cut::{Cut, Severing};
 use harness_core::fault::Server;
+use harness_core::mechanism::Mechanism;
 pub use harness_systems::PortState;
 use harness_systems::{Alongside, Order, Ran};
-use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::results::Reach;
 

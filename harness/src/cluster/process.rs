@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use harness_core::fault::Server;
+use harness_core::mechanism::Mechanism;
 use harness_systems::{Addresses, Dialling, Installation, Order, Ran, Site, Whereabouts};
 use runs::events::Event;
-use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use runs::views;
 use rustix::process::Signal;

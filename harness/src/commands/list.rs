@@ -1,9 +1,9 @@
 //! `harness list`: what can be named on the command line, one name per line.
 
 use checker::catalogue::{Condition, ModelName};
+use harness_core::mechanism::Mechanism;
 use harness_systems::catalogue::{self, Entry, Meant};
 use harness_systems::mutant::ClientMutant;
-use runs::mechanism::Mechanism;
 use workloads::Kind;
 
 use super::screen::print;

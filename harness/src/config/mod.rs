@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checker::history::Function;
+use harness_core::mechanism::Mechanism;
 use harness_systems::application::Runs;
 use harness_systems::{System, Wanted, program};
 use runs::cluster_kind::ClusterKind;
-use runs::mechanism::Mechanism;
 use workloads::{Applications, Kind, Promise};
 
 use crate::exit::Failure;

@@ -35,7 +35,7 @@ pub use elections::{election_kinds, terms};
 pub use evidence::{
     assertions, cluster_kind, events, lag, member, notices, observed, spans, stalls, template, views,
 };
-pub use faults::{absences, causes, cut_off, episodes, kinds, mechanism, schedule};
+pub use faults::{absences, causes, consequence, cut_off, episodes, kinds, schedule};
 pub use load::{advice, idleness, latency, operations, unsent};
 pub use outages::{comes_back, key_outages, outage, silence};
 pub use units::{clock, numbers, size, span};

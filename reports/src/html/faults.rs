@@ -2,9 +2,9 @@
 
 use super::markup::Markup;
 use super::{Input, precision, reach};
+use runs::consequence::Consequences;
 use runs::faults::{FaultLoad, FaultRecord, FaultState, OperationMix};
 use runs::findings::{self, shortened};
-use runs::mechanism::Mechanism;
 use runs::numbers::{count, len, moment, ns_to_ms, whole_ms};
 
 /// Characters of evidence at most; the whole is in faults.jsonl.
@@ -227,7 +227,7 @@ fn load_row(m: &mut Markup, fault: &FaultRecord, load: FaultLoad) {
         for (name, mix) in [("before", load.before), ("while it held", load.during), ("after", load.after)] {
             m.leaf("td", &[("class", "n"), ("data-l", name)], &mix_text(mix));
         }
-        let quorum = if !fault.quorum_remained && fault.acts_by(|mechanism| mechanism == Mechanism::Own) {
+        let quorum = if !fault.quorum_remained && fault.is_unknown() {
             // Nobody knows what it did to whom it was aimed at.
             "not known".to_owned()
         } else if !fault.quorum_remained {

@@ -1,11 +1,12 @@
 //! A fault as a cluster carries it out: to whom, and what.
 
+use runs::consequence::Consequence;
 use runs::member::MemberId;
 
 use super::application::{Harm, Holder};
 use super::own::Own;
 use super::server::Server;
-use crate::cut::Cut;
+use crate::cut::{Cut, Severing};
 
 /// What the cluster is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,4 +51,28 @@ pub enum Action {
         /// Whom it is aimed at.
         members: Vec<MemberId>,
     },
+}
+
+impl Action {
+    /// What comes of it for members and clients.
+    #[must_use]
+    pub fn consequences(&self, loses_unsynced: bool) -> Vec<Consequence> {
+        match self {
+            Self::Cut(cut) => {
+                let directions = cut.pairs.iter().map(|pair| (*pair).into()).collect();
+                let refuses = cut.how == Severing::Reject;
+                vec![Consequence::Silences { directions, refuses }]
+            }
+            Self::Kill { .. } if loses_unsynced => vec![Consequence::Ends, Consequence::LosesUnsynced],
+            Self::Kill { .. } => vec![Consequence::Ends],
+            Self::Replace { .. } => vec![Consequence::Ends, Consequence::Replaces],
+            Self::Pause { .. } => vec![Consequence::Stops],
+            Self::Clock { .. } => vec![Consequence::ShiftsTime],
+            Self::Application { harm: Harm::Clock { .. }, .. } => {
+                vec![Consequence::HitsApplications, Consequence::ShiftsTime]
+            }
+            Self::Application { .. } => vec![Consequence::HitsApplications],
+            Self::Own { .. } => vec![Consequence::Unknown],
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use runs::clock::nanoseconds;
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::action::Action;

@@ -1,6 +1,6 @@
 //! The wall clock of the application that holds, shifted. Nothing that it may do depends on it.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::application::Harm;

@@ -1,6 +1,6 @@
 //! Every process, killed at once.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

@@ -1,7 +1,7 @@
 //! The process of a member that does not lead, killed.
 
 use rand::seq::IndexedRandom;
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::Fault;

@@ -1,6 +1,6 @@
 //! The application that holds, killed.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::application::Harm;

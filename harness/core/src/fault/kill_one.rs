@@ -1,6 +1,6 @@
 //! One member's process, killed whatever its role.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

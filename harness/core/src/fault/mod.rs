@@ -24,8 +24,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use crate::mechanism::Mechanism;
 use runs::kinds::FaultKind;
-use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 use serde::{Serialize, Serializer};
 
@@ -132,7 +132,7 @@ impl Nemesis {
     /// What a run's folder says of it.
     #[must_use]
     pub fn described(self) -> FaultKind {
-        FaultKind { about: self.about().to_owned(), mechanism: self.needs() }
+        FaultKind { about: self.about().to_owned(), mechanism: self.needs().name().to_owned() }
     }
 
     /// The smallest ensemble on which it means anything, and why.

@@ -1,6 +1,6 @@
 //! Two halves that one member connects.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

@@ -1,6 +1,6 @@
 //! The ensemble, cut into a majority and a minority.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

@@ -1,6 +1,6 @@
 //! The leader, cut off from every other member.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

@@ -1,6 +1,6 @@
 //! One member, cut off whatever its role.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

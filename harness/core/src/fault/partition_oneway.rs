@@ -1,6 +1,6 @@
 //! One direction between the leader and all others.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::scene::{Draw, Resolved, silence, without};
 use super::{Fault, topology};

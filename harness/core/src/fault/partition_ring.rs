@@ -1,6 +1,6 @@
 //! Every member keeps a majority that no other sees.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::scene::{Draw, Resolved, silence};
 use super::{Fault, topology};

@@ -1,7 +1,7 @@
 //! The application that holds, stopped for longer than its session and let go on later: the classical split
 //! brain. It wakes up and believes that it still holds.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::application::Harm;

@@ -1,6 +1,6 @@
 //! The leader's process, stopped and let go on later.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

@@ -1,6 +1,6 @@
 //! One member's process, stopped whatever its role, and let go on later.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

@@ -1,6 +1,6 @@
 //! Every connection between the leader and the others, reset.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};

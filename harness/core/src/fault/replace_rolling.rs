@@ -1,7 +1,7 @@
 //! One member after the other, replaced by the other kind of server, and back.
 
 use rand::seq::IndexedRandom;
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::Fault;

@@ -4,7 +4,7 @@
 //! hand of its own and no schedule, no proofs and no healing that is waited for. The kinds and their names
 //! are the catalogue's.
 
-use runs::mechanism::Mechanism;
+use crate::mechanism::Mechanism;
 
 use super::Nemesis;
 

@@ -254,11 +254,16 @@ impl Lane {
         let resolve = || context.ledger.resolve(fault, leader.map(|leader| leader.id), sight.holder());
         let aimed = may_aim.then(resolve).flatten();
         if let Some((resolved, beside)) = aimed {
-            let detail = FaultDetail { epoch: leader.map(|leader| leader.epoch), ..FaultDetail::default() };
+            let loses_unsynced = context.common.loses_unsynced(fault);
+            let detail = FaultDetail {
+                consequences: resolved.action.consequences(loses_unsynced),
+                epoch: leader.map(|leader| leader.epoch),
+                ..FaultDetail::default()
+            };
             context.out.push_back(Command::Inject(Injection {
                 lane: self.id,
                 action: resolved.action.clone(),
-                loses_unsynced: context.common.loses_unsynced(fault),
+                loses_unsynced,
                 aimed_by: leader,
                 asked: line(fault, FaultPhase::Asked, &resolved.targets, detail),
             }));

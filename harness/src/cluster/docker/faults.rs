@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
+use harness_core::mechanism::Mechanism;
 use harness_systems::{Alongside, Order, Ran};
 use runs::events::Event;
-use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::agent::peer;

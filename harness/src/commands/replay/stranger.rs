@@ -11,8 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use harness_core::mechanism::Mechanism;
 use runs::cluster_kind::ClusterKind;
-use runs::mechanism::Mechanism;
 use runs::results::RunInfo;
 
 use clap::parser::ValueSource;

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use harness_core::cut::Pair;
 use harness_core::fault::Server;
 use harness_core::fault::application::Holder;
+use harness_core::mechanism::Mechanism;
 use harness_systems::{Order, Ran};
 use runs::events::{Event, Said, Stamped};
-use runs::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::*;

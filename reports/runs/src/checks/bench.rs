@@ -17,7 +17,7 @@ use crate::causes;
 use crate::clock::RunNs;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
-use crate::mechanism::Mechanism;
+use crate::consequence::Consequences;
 use crate::member::MemberId;
 use crate::numbers::{len, named, plural};
 use crate::observed::Observed;
@@ -83,7 +83,7 @@ fn sides(
     // Made when a fault asks for it first: in most runs none does.
     let presence = LazyCell::new(|| Presence::of(history));
     let absences = LazyCell::new(|| {
-        let takes = |fault: &&FaultRecord| fault.acts_by(Mechanism::may_take_away);
+        let takes = |fault: &&FaultRecord| fault.may_take_away();
         let taking = episodes.iter().flatten().copied().filter(takes);
         Absences::of(taking.map(|fault| (fault, fault.verified_healed_ns.unwrap_or(u64::MAX))))
     });
@@ -165,7 +165,7 @@ fn held_down(
 
 /// Whether nobody can come to any member of this side while the fault holds.
 fn holds_down_itself(side: &[u64], fault: &FaultRecord) -> bool {
-    fault.acts_by(Mechanism::takes_away) && side.iter().all(|member| fault.targets.contains(member))
+    fault.takes_away() && side.iter().all(|member| fault.targets.contains(member))
 }
 
 /// From when on no client could come home to a member before a fault ended. Of one that was never healed
@@ -354,7 +354,7 @@ fn epoch_after(fault: &FaultRecord, to: u64, established: &[(RunNs, u32)]) -> Op
 
 /// No member's process ended but by a fault. The last words of those that did are beside it.
 fn nobody_died(faults: &[FaultRecord], events: &[Stamped], logs: recovery::Logs<'_>) -> CheckResult {
-    let ending = faults.iter().filter(|fault| fault.acts_by(Mechanism::ends_processes));
+    let ending = faults.iter().filter(|fault| fault.ends());
     let absences = Absences::of(ending.map(|fault| (fault, fault.healed_ns.unwrap_or(u64::MAX))));
     let killed_by_us =
         |stamped: &Stamped| absences.lasting(stamped.node.0, stamped.time, stamped.time).next().is_some();

@@ -23,7 +23,7 @@ use crate::causes::{self, Ender};
 use crate::comes_back::{ComesBack, When};
 use crate::events::{Event, Stamped};
 use crate::faults::FaultRecord;
-use crate::mechanism::Mechanism;
+use crate::consequence::Consequences;
 use crate::numbers::{count, duration, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::operations::end_ns;
@@ -168,8 +168,7 @@ fn gone_ns(fault: &FaultRecord, observed: &Observed) -> u64 {
     if let Some(gone) = fault.verified_healed_ns {
         return gone;
     }
-    let asked =
-        fault.heal_asked_ns.filter(|_| fault.acts_by(|by| matches!(by, Mechanism::Kill | Mechanism::Pause)));
+    let asked = fault.heal_asked_ns.filter(|_| fault.ends_only() || fault.stops());
     let Some(asked) = asked else { return u64::MAX };
     let runs_from = |member: &u64| {
         let again = |stamped: &&Stamped| {
@@ -202,7 +201,7 @@ fn stretches(promised: &ComesBack, faults: &[FaultRecord], judge: &Judge<'_>, fi
             .map(|(_, _, fault)| *fault)
             .collect();
         let knows = |fault: &&FaultRecord| {
-            fault.verified_ns.is_some() && !fault.acts_by(|by| by == Mechanism::Own || by.hits_applications())
+            fault.verified_ns.is_some() && !fault.is_unknown() && !fault.hits_applications()
         };
         if !at_work.is_empty() && (promised.when != When::Always || !at_work.iter().all(knows)) {
             continue;

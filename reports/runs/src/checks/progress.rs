@@ -10,7 +10,8 @@
 //! and the processes must be as they were all through the interval; the machine must not have stood still;
 //! and to what members are told as their patience comes what the harness itself was late. A slow disk keeps
 //! nobody from noticing that a leader is gone, so the short bound asks for that alone; the long one is beyond
-//! any disk. Of a history that was cut short only what stands before the cut is silence, and one with lines
+//! any disk. Where something is slow on purpose, bounds grow with it; what is slowed by as much as members'
+//! patience is as good as lost, and nothing is asked. Of a history that was cut short only what stands before the cut is silence, and one with lines
 //! missing in the middle shows none. What a fault of the user's own does to an ensemble nobody knows, so
 //! nothing is asked while one may be at work.
 //!
@@ -27,7 +28,7 @@ use serde_json::json;
 use super::Check;
 use super::promises::MINIMUM_EACH;
 use crate::events::{Event, Said};
-use crate::mechanism::Mechanism;
+use crate::consequence::Consequences;
 use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::operations::end_ns;
@@ -51,6 +52,30 @@ struct Stretch<'a> {
     fault: &'a FaultRecord,
     from: u64,
     to: u64,
+    /// By how much a step takes longer at most under all that is in force.
+    slowed_ns: u64,
+}
+
+/// After how long somebody must have noticed, and a change must have been acknowledged, in ns.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    noticed: u64,
+    answered: u64,
+}
+
+impl Bounds {
+    /// With a time-out for elections, what it grows by, and the harness's own lateness.
+    fn of(timeout: u64, slowed_ns: u64, lateness: u64) -> Self {
+        let timeout = timeout.saturating_add(slowed_ns);
+        Self {
+            noticed: UNNOTICED.saturating_mul(timeout).saturating_add(lateness),
+            answered: UNANSWERED.saturating_mul(timeout).max(UNANSWERED_NS).saturating_add(lateness),
+        }
+    }
+
+    fn larger(self, other: Self) -> Self {
+        Self { noticed: self.noticed.max(other.noticed), answered: self.answered.max(other.answered) }
+    }
 }
 
 /// The check.
@@ -75,24 +100,26 @@ pub fn check(
     }
     let timeout = run.patience_ms?.saturating_mul(1_000_000);
     let lateness = LATENESS * observed.lag.max_ns();
-    let stretches = stretches(faults, observed, known_until(history, extent));
+    let mut stretches = stretches(faults, observed, known_until(history, extent));
+    stretches.retain(|stretch| stretch.slowed_ns < timeout);
     if stretches.is_empty() {
         return None;
     }
     let answers = answers(history);
     let mut findings = Vec::new();
-    let noticed = UNNOTICED * timeout + lateness;
-    let answered = (UNANSWERED * timeout).max(UNANSWERED_NS) + lateness;
+    let mut bounds = Bounds::of(timeout, 0, lateness);
     let mut tried = Tried::default();
     let mut judged = Vec::new();
     for stretch in &stretches {
         let gap = longest_gap(&answers, stretch);
+        let own @ Bounds { noticed, answered } = Bounds::of(timeout, stretch.slowed_ns, lateness);
         let took = gap.1 - gap.0;
         let is_asked = took < noticed || asked_for(run, history, stretch, gap) >= MINIMUM_EACH;
         if stalls::within(observed, stretch.from, stretch.to) || !is_asked {
             continue;
         }
-        tried.note(stretch, noticed, answered);
+        tried.note(stretch, own);
+        bounds = bounds.larger(own);
         judged.push(*stretch);
         let took_ms = duration(ns_to_ms(took));
         let FaultRecord { id, kind, .. } = stretch.fault;
@@ -122,12 +149,12 @@ pub fn check(
         let summary = format!(
             "nothing was judged: a quorum was connected under {many}, and nowhere for the {} after which \
              changes must be acknowledged; a fault is held for half of --interval",
-            duration(ns_to_ms(answered))
+            duration(ns_to_ms(bounds.answered))
         );
         return Some(CheckResult::nothing_judged("progress", summary).with_evidence(evidence));
     }
     let (verdict, summary) = match findings.as_slice() {
-        [] => (Verdict::Valid, tried.words(noticed, answered) + &of_keys(run, history, observed, &judged)),
+        [] => (Verdict::Valid, tried.words(bounds) + &of_keys(run, history, observed, &judged)),
         [only] => (Verdict::Invalid, only.clone()),
         [first, rest @ ..] => (Verdict::Invalid, format!("{first} (and {} more)", rest.len())),
     };
@@ -145,7 +172,7 @@ struct Tried {
 }
 
 impl Tried {
-    fn note(&mut self, stretch: &Stretch<'_>, noticed: u64, answered: u64) {
+    fn note(&mut self, stretch: &Stretch<'_>, Bounds { noticed, answered }: Bounds) {
         let length = stretch.to - stretch.from;
         let took_the_leader = stretch.fault.leader_fault && stretch.fault.epoch_before.is_some();
         self.noticed += u64::from(took_the_leader && length >= noticed);
@@ -157,7 +184,7 @@ impl Tried {
     }
 
     /// What was kept, and of what nothing is said.
-    fn words(self, noticed: u64, answered: u64) -> String {
+    fn words(self, Bounds { noticed, answered }: Bounds) -> String {
         let (noticing, answering) = (duration(ns_to_ms(noticed)), duration(ns_to_ms(answered)));
         let leaders = format!(
             "that the leader had lost its quorum was noticed within {noticing} ({})",
@@ -240,9 +267,10 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u6
     }
     ends.sort_unstable();
     changes.sort_unstable();
+    let slowing: Vec<&FaultRecord> = faults.iter().filter(|fault| fault.slows_ns() > 0).collect();
     let own: Vec<(u64, u64)> = faults
         .iter()
-        .filter(|fault| fault.acts_by(|mechanism| mechanism == Mechanism::Own))
+        .filter(|fault| fault.is_unknown())
         .filter(|fault| fault.injected_ns.is_some())
         .map(|fault| (fault.asked_ns, fault.verified_healed_ns.unwrap_or(u64::MAX)))
         .collect();
@@ -259,10 +287,18 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u6
             let mut later = changes[changes.partition_point(|at| *at <= injected)..].iter().copied();
             let to = later.find(|at| !own(*at)).unwrap_or(u64::MAX);
             let to = to.min(observed.workload_to_ns).min(known_until);
-            (to > injected).then_some(Stretch { fault, from: injected, to })
+            let slowed_ns = slowed_within(&slowing, injected, to);
+            (to > injected).then_some(Stretch { fault, from: injected, to, slowed_ns })
         })
         .filter(is_known)
         .collect()
+}
+
+/// By how much a step takes longer at most between these moments, where all that slows it adds up.
+fn slowed_within(slowing: &[&FaultRecord], from: u64, to: u64) -> u64 {
+    let at_work =
+        |fault: &&&FaultRecord| fault.interval(u64::MAX).is_some_and(|(begun, gone)| begun < to && gone > from);
+    slowing.iter().filter(at_work).map(|fault| fault.slows_ns()).fold(0, u64::saturating_add)
 }
 
 /// Whether what happened at this moment is the end of one of the fault's own targets. The ends are by time

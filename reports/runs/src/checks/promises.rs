@@ -10,7 +10,7 @@ use crate::advice;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
 use crate::idleness;
-use crate::mechanism::Mechanism;
+use crate::consequence::Consequences;
 use crate::observed::Observed;
 use crate::results::{FaultRecord, RunInfo};
 
@@ -121,7 +121,7 @@ fn window(episode: &[&FaultRecord]) -> FaultWindow {
 /// faults that overlap, each by itself has them; and whoever is answered with resets sends its clients away
 /// at once, so that none of their operations need be under way when the cut is in force.
 pub(super) fn asks_for_sides_itself(episode: &[&FaultRecord], fault: &FaultRecord) -> bool {
-    episode.len() > 1 || fault.acts_by(|mechanism| mechanism == Mechanism::Reject)
+    episode.len() > 1 || fault.refuses()
 }
 
 #[cfg(test)]

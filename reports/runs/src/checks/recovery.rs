@@ -21,7 +21,7 @@ use crate::absences::Absences;
 use crate::causes::{self, Ender};
 use crate::events::{Event, Said, Stamped};
 use crate::faults::Reach;
-use crate::mechanism::Mechanism;
+use crate::consequence::Consequences;
 use crate::member::MemberId;
 use crate::numbers::{moment, plural};
 use crate::observed::Observed;
@@ -99,11 +99,6 @@ fn halt_reason(observed: &Observed, member: u64) -> Option<String> {
     })
 }
 
-/// Whether a fault kills processes that are started again on what they left.
-fn is_plain_kill(fault: &FaultRecord) -> bool {
-    fault.acts_by(|mechanism| mechanism == Mechanism::Kill)
-}
-
 /// Members that were killed, were started again, and ended themselves before they served.
 fn ended_on_own_data(faults: &[FaultRecord], observed: &Observed, logs: Logs<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -111,9 +106,9 @@ fn ended_on_own_data(faults: &[FaultRecord], observed: &Observed, logs: Logs<'_>
     for stamped in in_order(observed) {
         events.entry(stamped.node.0).or_default().push(stamped);
     }
-    let ending = faults.iter().filter(|fault| fault.acts_by(Mechanism::ends_processes));
+    let ending = faults.iter().filter(|fault| fault.ends());
     let absences = Absences::of(ending.map(|fault| (fault, fault.healed_ns.unwrap_or(u64::MAX))));
-    for fault in faults.iter().filter(|fault| is_plain_kill(fault)) {
+    for fault in faults.iter().filter(|fault| fault.ends_only()) {
         let Some(heal_asked) = fault.heal_asked_ns else { continue };
         for member in &fault.targets {
             let own = events.get(member).map_or(&[][..], Vec::as_slice);
@@ -261,7 +256,7 @@ fn lost_in(
         if within(lately).any(moved) {
             return None;
         }
-        let what = if is_plain_kill(calm.after) && calm.after.targets.contains(&lost.0) {
+        let what = if calm.after.ends_only() && calm.after.targets.contains(&lost.0) {
             "does not recover on its own data"
         } else {
             "does not come back"

@@ -26,8 +26,8 @@ use std::collections::BTreeSet;
 use checker::history::{History, Op};
 
 use crate::clock::{RunNs, milliseconds};
+use crate::consequence::Consequences;
 use crate::events::{Event, Said, Stamped};
-use crate::mechanism::Mechanism;
 use crate::outages::AFTERMATH_NS;
 use crate::results::{Election, FaultRecord, LeaderSeen, RunInfo};
 
@@ -131,8 +131,7 @@ impl<'a> Timeline<'a> {
         events.sort_by_key(|stamped| stamped.time);
         let left: Vec<RunNs> =
             events.iter().filter(|stamped| left_a_leader(stamped)).map(|stamped| stamped.time).collect();
-        let faults: Vec<&'a FaultRecord> =
-            faults.iter().filter(|fault| !fault.acts_by(Mechanism::hits_applications)).collect();
+        let faults: Vec<&'a FaultRecord> = faults.iter().filter(|fault| !fault.hits_applications()).collect();
         let felt = |fault: &FaultRecord| onset(fault, &left);
         Self {
             felt: Moments::of(&faults, felt),
@@ -205,8 +204,8 @@ impl<'a> Departures<'a> {
     /// Whether a fault that could be felt from `at` on is behind the change of leader.
     fn follow(&self, fault: &FaultRecord, at: RunNs, traits: &Traits) -> bool {
         let takes = fault.took_the_leader() || !fault.quorum_remained;
-        // What one of the user's own does nobody knows.
-        let any_time = takes || fault.acts_by(|by| by == Mechanism::Own);
+        // What one of the user's own does nobody knows, and what is slow may lose its followers late.
+        let any_time = takes || fault.is_unknown() || fault.slows_ns() > 0;
         let soon = AFTERMATH_NS.saturating_add(traits.lateness_ns);
         let life = fault.gone_ns().unwrap_or(u64::MAX).saturating_add(soon);
         let short = at.saturating_add(traits.patience_ns).saturating_add(soon);
@@ -371,6 +370,7 @@ fn is_first_write(op: &Op, since: RunNs, after: Reign, epoch_shift: Option<u32>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::consequence::Consequence;
     use crate::member::MemberId;
     use checker::history::{Event as Line, EventKind, Function, Value};
 
@@ -545,9 +545,9 @@ mod tests {
         ]
     }
 
-    fn aimed(mechanism: Mechanism, gone_ms: Option<u64>) -> FaultRecord {
+    fn aimed(consequences: &[Consequence], gone_ms: Option<u64>) -> FaultRecord {
         FaultRecord {
-            mechanism: Some(mechanism),
+            consequences: consequences.to_vec(),
             targets: vec![3],
             heal_asked_ns: gone_ms.map(|gone| (gone - 500) * MS),
             verified_healed_ns: gone_ms.map(|gone| gone * MS),
@@ -563,10 +563,15 @@ mod tests {
 
     #[test]
     fn a_fault_that_is_long_gone_is_behind_no_election_and_neither_is_its_healing() {
-        for mechanism in [Mechanism::Partition, Mechanism::Pause, Mechanism::Kill, Mechanism::Clock] {
-            assert_eq!(blamed(&[aimed(mechanism, Some(7500))]), (None, false), "{mechanism:?}");
+        for consequences in [
+            vec![Consequence::silences(Vec::new())],
+            vec![Consequence::Stops],
+            vec![Consequence::Ends],
+            vec![Consequence::ShiftsTime],
+        ] {
+            assert_eq!(blamed(&[aimed(&consequences, Some(7500))]), (None, false), "{consequences:?}");
         }
-        let mut leader = aimed(Mechanism::Pause, Some(7500));
+        let mut leader = aimed(&[Consequence::Stops], Some(7500));
         (leader.targets, leader.leader_fault) = (vec![1], true);
         assert_eq!(blamed(&[leader.clone()]), (None, false));
         leader.quorum_remained = false;
@@ -575,14 +580,17 @@ mod tests {
 
     #[test]
     fn a_follower_that_was_hit_seconds_ago_unseats_nobody() {
-        assert_eq!(blamed(&[aimed(Mechanism::Pause, None)]), (None, false));
-        assert_eq!(blamed(&[aimed(Mechanism::Kill, None)]), (None, false));
+        assert_eq!(blamed(&[aimed(&[Consequence::Stops], None)]), (None, false));
+        assert_eq!(blamed(&[aimed(&[Consequence::Ends], None)]), (None, false));
     }
 
     #[test]
     fn no_fault_of_an_application_is_behind_an_election_of_members() {
-        for mechanism in [Mechanism::Application, Mechanism::ApplicationClock] {
-            let mut at_work = aimed(mechanism, None);
+        for consequences in [
+            vec![Consequence::HitsApplications],
+            vec![Consequence::HitsApplications, Consequence::ShiftsTime],
+        ] {
+            let mut at_work = aimed(&consequences, None);
             (at_work.asked_ns, at_work.injected_ns) = (8990 * MS, Some(8990 * MS));
             assert_eq!(blamed(&[at_work.clone()]), (None, false));
             at_work.heal_asked_ns = Some(8995 * MS);
@@ -592,7 +600,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_fault_that_members_leave_their_leader_for_is_behind_the_election() {
-        let mut returning = aimed(Mechanism::Partition, Some(9100));
+        let mut returning = aimed(&[Consequence::silences(Vec::new())], Some(9100));
         returning.heal_asked_ns = Some(8900 * MS);
         let elections = from_events(&late_failover(), &[returning], &History::default(), &TRAITS);
         assert_eq!((elections[0].fault.as_deref(), elections[0].healing), (Some("F1"), true));

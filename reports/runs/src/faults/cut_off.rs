@@ -12,8 +12,8 @@ use checker::history::{History, Op, Outcome};
 
 use crate::absences::Absences;
 use crate::cluster_kind::ClusterKind;
+use crate::consequence::Consequences;
 use crate::faults::{FaultRecord, Reach};
-use crate::mechanism::Mechanism;
 use crate::numbers::{len, plural};
 use crate::operations::is_update;
 use crate::results::RunInfo;
@@ -70,7 +70,7 @@ struct Cut<'a> {
 impl<'a> Cuts<'a> {
     /// Of these faults.
     pub fn of(faults: &'a [FaultRecord]) -> Self {
-        let taking = faults.iter().filter(|fault| fault.acts_by(Mechanism::may_take_away));
+        let taking = faults.iter().filter(|fault| fault.may_take_away());
         let absences = Absences::of(taking.map(|fault| (fault, fault.gone_ns().unwrap_or(u64::MAX))));
         Self(faults.iter().filter_map(|fault| cut(fault, &absences)).collect())
     }
@@ -85,7 +85,7 @@ impl<'a> Cuts<'a> {
 
 fn cut<'a>(fault: &'a FaultRecord, absences: &Absences<'_>) -> Option<Cut<'a>> {
     let (from_ns, to_ns) = fault.verified_ns.zip(fault.heal_asked_ns)?;
-    if !fault.acts_by(|by| matches!(by, Mechanism::Partition | Mechanism::Reject)) {
+    if !fault.silences() {
         return None;
     }
     let is_with_the_quorum = |side: &&Vec<u64>| side.iter().any(|one| fault.majority_side.contains(one));
@@ -118,6 +118,7 @@ mod tests {
     use checker::history::{Event, EventKind, Function, Value};
 
     use super::*;
+    use crate::consequence::Consequence;
     use crate::results::SystemInfo;
 
     fn write(process: u64, node: u64, from: u64) -> [Event; 2] {
@@ -136,7 +137,7 @@ mod tests {
     fn cut(id: &str) -> FaultRecord {
         FaultRecord {
             id: id.to_owned(),
-            mechanism: Some(Mechanism::Partition),
+            consequences: vec![Consequence::silences(Vec::new())],
             asked_ns: 8,
             injected_ns: Some(9),
             verified_ns: Some(10),
@@ -162,7 +163,7 @@ mod tests {
             told,
             "1 change acknowledged by who was cut off from the quorum by F1: such a member does so alone"
         );
-        let killed = FaultRecord { mechanism: Some(Mechanism::Kill), ..cut };
+        let killed = FaultRecord { consequences: vec![Consequence::Ends], ..cut };
         assert_eq!(note(&history, &[killed], &direct()), None);
     }
 
@@ -175,19 +176,24 @@ mod tests {
         assert_eq!(note(&history, std::slice::from_ref(&beside), &direct()), None);
         // Where nobody stands with anybody, only what kept it away tells that it may be no one's prisoner.
         let ring = FaultRecord { sides: vec![vec![1], vec![2], vec![3], vec![4], vec![5]], ..beside };
-        for mechanism in [Mechanism::Pause, Mechanism::Kill, Mechanism::Replace, Mechanism::Own] {
+        for consequences in [
+            vec![Consequence::Stops],
+            vec![Consequence::Ends],
+            vec![Consequence::Ends, Consequence::Replaces],
+            vec![Consequence::Unknown],
+        ] {
             let away = FaultRecord {
                 id: "F1".to_owned(),
-                mechanism: Some(mechanism),
+                consequences: consequences.clone(),
                 targets: vec![2],
                 asked_ns: 3,
                 injected_ns: Some(4),
                 verified_healed_ns: Some(25),
                 ..FaultRecord::default()
             };
-            assert_eq!(note(&history, &[away.clone(), ring.clone()], &direct()), None, "{mechanism:?}");
+            assert_eq!(note(&history, &[away.clone(), ring.clone()], &direct()), None, "{consequences:?}");
             let long_back = FaultRecord { verified_healed_ns: Some(7), ..away };
-            assert!(note(&history, &[long_back, ring.clone()], &direct()).is_some(), "{mechanism:?}");
+            assert!(note(&history, &[long_back, ring.clone()], &direct()).is_some(), "{consequences:?}");
         }
     }
 

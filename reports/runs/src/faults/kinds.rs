@@ -5,13 +5,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::mechanism::Mechanism;
-
 /// A kind of fault, described.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FaultKind {
     /// What it does, in a line.
     pub about: String,
     /// How it acts.
-    pub mechanism: Mechanism,
+    pub mechanism: String,
 }

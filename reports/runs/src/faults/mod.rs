@@ -5,25 +5,25 @@
 //! that the file has. A fault is `verified` only when its effect was seen and its end was seen too; what
 //! was injected and never seen gone is `leaked`, whatever else is known of it.
 //!
-//! - [`schedule`]: the faults as planned. [`kinds`] and [`mechanism`]: what a folder says of each.
+//! - [`schedule`]: the faults as planned. [`kinds`] and [`consequence`]: what a folder says of each.
 //! - [`episodes`]: faults that act at once. [`absences`]: whom they kept away. [`cut_off`]: what was
 //!   acknowledged behind them. [`causes`]: how a process ended.
 
 pub mod absences;
 pub mod causes;
+pub mod consequence;
 pub mod cut_off;
 pub mod episodes;
 pub mod kinds;
-pub mod mechanism;
 pub mod schedule;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::consequence::{Consequence, Consequences};
 use crate::events::{Event, Stamped};
 use crate::kinds::FaultKind;
-use crate::mechanism::Mechanism;
 
 /// One line of `faults.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,6 +82,9 @@ pub struct FaultDetail {
     /// Who reached whom at this moment: rows speak, columns hear, both in the order of the member ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<Vec<Vec<Reach>>>,
+    /// What comes of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<Consequence>,
     /// The established epoch at this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<u32>,
@@ -175,7 +178,10 @@ pub struct FaultRecord {
     pub kind: String,
     /// How it acts; none where the run does not describe its kind.
     #[serde(default)]
-    pub mechanism: Option<Mechanism>,
+    pub mechanism: Option<String>,
+    /// What comes of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<Consequence>,
     /// The members it was aimed at.
     pub targets: Vec<u64>,
     /// The fault in a few words with its targets: `partition n4`.
@@ -253,11 +259,6 @@ impl FaultRecord {
         self.injected_ns.is_some() && self.leader_fault
     }
 
-    /// Whether it acts so.
-    pub fn acts_by(&self, which: impl FnOnce(Mechanism) -> bool) -> bool {
-        self.mechanism.is_some_and(which)
-    }
-
     /// When it was gone: when that was seen, or, where nobody could see it because a member had died, when it
     /// was undone. None where it may still be in force.
     pub fn gone_ns(&self) -> Option<u64> {
@@ -270,6 +271,12 @@ impl FaultRecord {
     pub fn interval(&self, end_ns: u64) -> Option<(u64, u64)> {
         let from = self.injected_ns?;
         Some((from, self.gone_ns().unwrap_or(end_ns).max(from)))
+    }
+}
+
+impl Consequences for FaultRecord {
+    fn all(&self) -> &[Consequence] {
+        &self.consequences
     }
 }
 
@@ -369,7 +376,7 @@ pub fn fold(transitions: &[FaultTransition], kinds: &BTreeMap<String, FaultKind>
             order.push(FaultRecord {
                 id: transition.fault.clone(),
                 kind: transition.kind.clone(),
-                mechanism: kinds.get(&transition.kind).map(|kind| kind.mechanism),
+                mechanism: kinds.get(&transition.kind).map(|kind| kind.mechanism.clone()),
                 asked_ns: transition.time,
                 ..FaultRecord::default()
             });
@@ -419,7 +426,7 @@ pub fn tell_deaths(records: &mut [FaultRecord], events: &[Stamped]) {
 fn ended_by_themselves(records: &[FaultRecord], events: &[Stamped]) -> Vec<(u64, u64)> {
     let ended_by_us = |node: u64, at: u64| {
         records.iter().any(|record| {
-            record.acts_by(Mechanism::ends_processes)
+            record.ends()
                 && record.targets.contains(&node)
                 && record.asked_ns <= at
                 && record.healed_ns.is_none_or(|healed| at < healed)
@@ -502,6 +509,9 @@ fn apply(record: &mut FaultRecord, transition: &FaultTransition) {
     if let Some(sides) = &detail.sides {
         record.sides.clone_from(sides);
     }
+    if !detail.consequences.is_empty() {
+        record.consequences.clone_from(&detail.consequences);
+    }
     if !detail.beside.is_empty() {
         record.beside.clone_from(&detail.beside);
     }
@@ -536,7 +546,7 @@ mod tests {
     fn a_member_that_died_is_no_fault_that_could_not_be_undone() {
         let cut = |reach: Reach| FaultRecord {
             id: "F1".to_owned(),
-            mechanism: Some(Mechanism::Partition),
+            consequences: vec![Consequence::silences(Vec::new())],
             targets: vec![1],
             injected_ns: Some(10),
             verified_ns: Some(11),
@@ -574,13 +584,16 @@ mod tests {
         assert_eq!(told(cut(Reach::Reached), &[late]), leaked, "it died only later");
         let before = Stamped { time: 5, ..exited(3) };
         assert_eq!(told(cut(Reach::Reached), &[before]).0, FaultState::MemberDied, "dead all along");
-        let paused =
-            FaultRecord { mechanism: Some(Mechanism::Pause), healed_matrix: None, ..cut(Reach::Unknown) };
+        let paused = FaultRecord {
+            consequences: vec![Consequence::Stops],
+            healed_matrix: None,
+            ..cut(Reach::Unknown)
+        };
         assert_eq!(told(paused.clone(), &[exited(1)]).0, FaultState::MemberDied);
         assert_eq!(told(paused.clone(), &[exited(2)]), leaked, "another one died");
-        let killed = FaultRecord { mechanism: Some(Mechanism::Kill), ..paused };
+        let killed = FaultRecord { consequences: vec![Consequence::Ends], ..paused };
         assert_eq!(told(killed.clone(), &[exited(1)]), leaked, "the fault ended it");
-        let undone = FaultRecord { healed_ns: None, mechanism: Some(Mechanism::Pause), ..killed };
+        let undone = FaultRecord { healed_ns: None, consequences: vec![Consequence::Stops], ..killed };
         assert_eq!(told(undone, &[exited(1)]).0, FaultState::Leaked, "it was never undone");
     }
 

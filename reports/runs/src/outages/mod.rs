@@ -25,8 +25,8 @@ pub mod silence;
 
 use checker::history::{History, Op, Outcome};
 
+use crate::consequence::Consequences;
 use crate::faults::FaultRecord;
-use crate::mechanism::Mechanism;
 use crate::numbers::{NS_PER_MS, NS_PER_S};
 use crate::operations::{answered_ns, due_ns, is_update};
 use crate::results::{Election, Outage};
@@ -144,9 +144,7 @@ struct Blame<'a> {
 
 impl<'a> Blame<'a> {
     fn new(beside: Beside<'a>, tolerance_ns: u64) -> Self {
-        let felt = |fault: &&FaultRecord| {
-            fault.injected_ns.is_some() && !fault.acts_by(Mechanism::hits_applications)
-        };
+        let felt = |fault: &&FaultRecord| fault.injected_ns.is_some() && !fault.hits_applications();
         let mut asked: Vec<&FaultRecord> = beside.faults.iter().filter(felt).collect();
         asked.sort_by_key(|fault| fault.asked_ns);
         let stopping = asked.iter().copied().filter(|fault| stops_writes(fault)).collect();
@@ -297,6 +295,7 @@ impl<'a> Waiting<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::consequence::Consequence;
     use crate::operations::test_data::{Sketch, history, ok};
     use checker::history::{EventKind, Function};
 
@@ -451,9 +450,13 @@ mod tests {
     #[test]
     fn no_fault_of_an_application_is_behind_an_outage_of_members() {
         let history = stalled(1000, 1200);
-        for mechanism in [Mechanism::Application, Mechanism::ApplicationClock] {
+        for consequences in [
+            vec![Consequence::HitsApplications],
+            vec![Consequence::HitsApplications, Consequence::ShiftsTime],
+        ] {
             for (asked_ms, gone_ms) in [(900, 5000), (1001, 5000), (1050, 5000)] {
-                let fault = FaultRecord { mechanism: Some(mechanism), ..fault("F1", asked_ms, gone_ms) };
+                let fault =
+                    FaultRecord { consequences: consequences.clone(), ..fault("F1", asked_ms, gone_ms) };
                 let beside = Beside { faults: &[fault], ..Beside::default() };
                 assert_eq!(from_history(&history, beside, MINIMUM_NS)[0].fault, None);
             }

@@ -75,7 +75,7 @@ mod tests {
     use checker::history::{Datum, Event, EventKind, Function, Value};
 
     use super::*;
-    use crate::mechanism::Mechanism;
+    use crate::consequence::Consequence;
     use crate::results::SystemInfo;
 
     /// A write of 853, a compare-and-set at the leader that replaces it by 900, and a read of 853 at n3,
@@ -103,7 +103,7 @@ mod tests {
     fn cut() -> FaultRecord {
         FaultRecord {
             id: "F2".to_owned(),
-            mechanism: Some(Mechanism::Partition),
+            consequences: vec![Consequence::silences(Vec::new())],
             verified_ns: Some(10),
             heal_asked_ns: Some(90),
             majority_side: vec![1, 2],
@@ -147,7 +147,7 @@ mod tests {
         let as_it_was = |found: &Counterexample| marked(found) == [false, true, false];
         assert!(as_it_was(&judged(&FaultRecord { heal_asked_ns: Some(45), ..cut() }, true)));
         assert!(as_it_was(&judged(&FaultRecord { verified_ns: Some(45), ..cut() }, true)));
-        assert!(as_it_was(&judged(&FaultRecord { mechanism: Some(Mechanism::Pause), ..cut() }, true)));
+        assert!(as_it_was(&judged(&FaultRecord { consequences: vec![Consequence::Stops], ..cut() }, true)));
         let other = FaultRecord { majority_side: vec![1, 3], sides: vec![vec![1, 3], vec![2]], ..cut() };
         assert!(as_it_was(&judged(&other, true)));
         assert!(as_it_was(&judged(&cut(), false)), "nobody knows who served");

@@ -1,12 +1,13 @@
 //! The bench's checks: what each excuses, and what it does not.
 
 use super::*;
+use crate::consequence::Consequence;
 
 fn leader_fault() -> FaultRecord {
     FaultRecord {
         id: "F1".to_owned(),
         kind: "kill-leader".to_owned(),
-        mechanism: Some(Mechanism::Kill),
+        consequences: vec![Consequence::Ends],
         leader_fault: true,
         targets: vec![2],
         asked_ns: 9,
@@ -76,7 +77,7 @@ fn of_a_leader_fault_behind_which_another_took_the_quorum_no_epoch_is_asked() {
     const S: u64 = 1_000_000_000;
     let pause = FaultRecord {
         id: "F21".to_owned(),
-        mechanism: Some(Mechanism::Pause),
+        consequences: vec![Consequence::Stops],
         asked_ns: 60 * S,
         injected_ns: Some(60 * S),
         heal_asked_ns: Some(65 * S),
@@ -151,7 +152,7 @@ fn each_side_of_faults_that_overlap_must_have_had_clients() {
     let alone = all(&run, &[cut.clone()], &Observed::default(), &History::default());
     assert!(alone.iter().all(|check| check.name != "sides"), "the load's check asks for those");
     let mut reject = cut.clone();
-    reject.mechanism = Some(Mechanism::Reject);
+    reject.consequences = vec![Consequence::refuses(Vec::new())];
     assert_eq!(find("sides", std::slice::from_ref(&reject), vec![]).verdict, Verdict::Unknown);
     reject.epoch_before = None;
     let checks = all(&run, &[reject], &Observed::default(), &History::default());
@@ -164,7 +165,7 @@ fn a_side_that_another_fault_held_down_is_excused_and_said() {
     cut.sides = vec![vec![1], vec![2, 3]];
     cut.majority_side = vec![2, 3];
     let mut pause = FaultRecord { id: "F2".to_owned(), kind: "pause-leader".to_owned(), ..cut.clone() };
-    pause.mechanism = Some(Mechanism::Pause);
+    pause.consequences = vec![Consequence::Stops];
     (pause.targets, pause.sides, pause.majority_side) = (vec![1], Vec::new(), Vec::new());
     pause.verified_healed_ns = Some(1_500_000_000);
     let summary = |pause: &FaultRecord| find("sides", &[cut.clone(), pause.clone()], vec![]).summary;
@@ -173,7 +174,7 @@ fn a_side_that_another_fault_held_down_is_excused_and_said() {
         "no client was there for F1 on the side of n2 n3; nobody could be there for F1 on the side of \
          n1, which F2 held down"
     );
-    pause.mechanism = Some(Mechanism::Own);
+    pause.consequences = vec![Consequence::Unknown];
     assert!(summary(&pause).ends_with("which F2 held down"), "nobody knows what it did to n1");
     pause.verified_healed_ns = Some(100_000_000);
     assert!(summary(&pause).starts_with("no client was there for F1 on the side of n1, F1"), "long back");
@@ -220,7 +221,7 @@ fn a_side_is_excused_that_its_fault_held_down_before_clients_were_back() {
     let mut pause = FaultRecord { id: "F2".to_owned(), asked_ns: 5 * S, ..leader_fault() };
     (pause.heal_asked_ns, pause.verified_healed_ns) = (Some(7 * S), Some(8 * S));
     (pause.sides, pause.majority_side) = (vec![vec![1], vec![2, 3]], vec![2, 3]);
-    (pause.mechanism, pause.targets) = (Some(Mechanism::Pause), vec![1]);
+    (pause.consequences, pause.targets) = (vec![Consequence::Stops], vec![1]);
     let beside = FaultRecord { asked_ns: 9, ..leader_fault() };
     let looking = |time| event(time, 1, Event::Said(Said::Looking { left: None }));
     let summary = |pause: &FaultRecord, events: Vec<Stamped>| {
@@ -231,7 +232,7 @@ fn a_side_is_excused_that_its_fault_held_down_before_clients_were_back() {
     assert!(summary(&pause, late.clone()).ends_with(said));
     let early = vec![established(S, 1, 2, 3), looking(2 * S), established(5 * S / 2, 1, 2, 4)];
     assert!(!summary(&pause, early).contains("held down"), "there was time");
-    pause.mechanism = Some(Mechanism::Partition);
+    pause.consequences = vec![Consequence::silences(Vec::new())];
     assert!(!summary(&pause, late).contains("held down"), "clients could come to it");
 }
 
@@ -253,7 +254,7 @@ fn a_few_sides_without_clients_leave_their_faults_out_of_a_long_run_and_are_said
     let refused = |at: u64, kind: &str| FaultRecord {
         id: format!("F{at}"),
         kind: kind.to_owned(),
-        mechanism: Some(Mechanism::Reject),
+        consequences: vec![Consequence::refuses(Vec::new())],
         asked_ns: at * S,
         injected_ns: Some(at * S),
         heal_asked_ns: Some(at * S + S / 2),
@@ -326,7 +327,7 @@ fn a_death_that_no_fault_explains_is_told() {
     assert_eq!(find("processes", &faults, vec![exit(12, 3)]).verdict, Verdict::Unknown);
     assert_eq!(find("processes", &faults, vec![exit(45, 2)]).verdict, Verdict::Unknown);
     assert_eq!(find("processes", &faults, vec![exit(8, 2)]).verdict, Verdict::Unknown, "before it");
-    let pause = FaultRecord { mechanism: Some(Mechanism::Pause), ..leader_fault() };
+    let pause = FaultRecord { consequences: vec![Consequence::Stops], ..leader_fault() };
     assert_eq!(find("processes", &[pause], vec![exit(12, 2)]).verdict, Verdict::Unknown, "it ends nobody");
 }
 

@@ -3,6 +3,7 @@
 use checker::history::{Event as Line, EventKind, Function, Value};
 
 use super::*;
+use crate::consequence::Consequence;
 use crate::member::MemberId;
 use crate::observed::Shut;
 
@@ -74,7 +75,7 @@ fn fault(from: u64, gone: Option<u64>) -> FaultRecord {
     FaultRecord {
         id: "F1".to_owned(),
         kind: "partition-one".to_owned(),
-        mechanism: Some(Mechanism::Partition),
+        consequences: vec![Consequence::silences(Vec::new())],
         targets: vec![1],
         asked_ns: from * S,
         injected_ns: Some(from * S),

@@ -3,6 +3,7 @@
 use checker::history::{Event as Line, EventKind, Function, Value};
 
 use super::*;
+use crate::consequence::Consequence;
 use crate::events::Stamped;
 use crate::member::MemberId;
 
@@ -251,7 +252,7 @@ fn while_a_fault_of_the_users_own_may_be_at_work_nothing_is_asked() {
     };
     let own = |from: u64, gone: Option<u64>| FaultRecord {
         id: "F2".to_owned(),
-        mechanism: Some(Mechanism::Own),
+        consequences: vec![Consequence::Unknown],
         asked_ns: from * MS,
         injected_ns: Some(from * MS),
         verified_healed_ns: gone.map(|at| at * MS),
@@ -261,4 +262,23 @@ fn while_a_fault_of_the_users_own_may_be_at_work_nothing_is_asked() {
     assert_eq!(judged(&[deaf(), own(1000, Some(3000))]), None);
     assert_eq!(judged(&[deaf(), own(1000, None)]), None, "it was never seen to be gone");
     assert_eq!(judged(&[deaf(), own(1000, Some(1500))]), Some(Verdict::Invalid), "it was gone before");
+}
+
+#[test]
+fn bounds_grow_with_what_is_slow_and_beyond_the_patience_nothing_is_asked() {
+    let (observed, history) = (observed(vec![]), history(0, 6000, (2000, 4000)));
+    let slow = |by_ms: u64| FaultRecord {
+        id: "F2".to_owned(),
+        consequences: vec![Consequence::Slows { by_ns: by_ms * MS }],
+        asked_ns: 1000 * MS,
+        injected_ns: Some(1000 * MS),
+        ..FaultRecord::default()
+    };
+    let judged = |by_ms: u64| {
+        check(&run(), &[deaf(), slow(by_ms)], &observed, (&history, Extent::Whole)).map(|check| check.verdict)
+    };
+    let timeout = run().patience_ms.expect("a patience");
+    assert_eq!(judged(0), Some(Verdict::Invalid));
+    assert_eq!(judged(timeout - 1), Some(Verdict::Valid), "so long it may take to be noticed");
+    assert_eq!(judged(timeout), None);
 }

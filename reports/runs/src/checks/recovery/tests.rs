@@ -1,6 +1,7 @@
 //! Who is accused of not coming back, and who is not.
 
 use super::*;
+use crate::consequence::Consequence;
 use crate::results::{FaultState, SystemInfo};
 
 const S: u64 = 1_000_000_000;
@@ -20,7 +21,7 @@ fn kill(id: &str, asked: u64, healed: u64) -> FaultRecord {
     FaultRecord {
         id: id.to_owned(),
         kind: "kill-one".to_owned(),
-        mechanism: Some(Mechanism::Kill),
+        consequences: vec![Consequence::Ends],
         targets: vec![2],
         asked_ns: asked * S,
         injected_ns: Some(asked * S),
@@ -98,7 +99,7 @@ fn nobody_is_accused_of_a_signal_an_orderly_end_a_full_disk_or_another_fault() {
     assert_eq!(judged(&run(), &again, &ended("exit status 1"), &[]).verdict, Verdict::Valid);
     let replaced = FaultRecord {
         kind: "replace-rolling".to_owned(),
-        mechanism: Some(Mechanism::Replace),
+        consequences: vec![Consequence::Ends, Consequence::Replaces],
         ..kill("F1", 2, 4)
     };
     assert_eq!(judged(&run(), &[replaced], &ended("exit status 1"), &[]).verdict, Verdict::Valid);
@@ -123,7 +124,7 @@ fn a_member_that_runs_and_never_serves_though_the_others_do_is_accused() {
     );
     let cut = FaultRecord {
         kind: "partition-one".to_owned(),
-        mechanism: Some(Mechanism::Partition),
+        consequences: vec![Consequence::silences(Vec::new())],
         ..kill("F1", 2, 4)
     };
     let check = judged(&run(), &[cut], &killed_then(vec![]), &[]);
@@ -171,7 +172,7 @@ fn silence_accuses_nobody_where_it_was_short_or_anything_else_was_wrong() {
 
 #[test]
 fn a_fault_that_did_not_end_a_member_excuses_nobody() {
-    let pause = FaultRecord { mechanism: Some(Mechanism::Pause), ..kill("F2", 5, 7) };
+    let pause = FaultRecord { consequences: vec![Consequence::Stops], ..kill("F2", 5, 7) };
     for (why, beside) in [
         ("it ends no process", pause),
         ("it hit another member", FaultRecord { targets: vec![3], ..kill("F2", 5, 7) }),
@@ -203,7 +204,7 @@ fn an_ensemble_that_elects_nobody_after_all_is_healed_is_accused() {
         (1..=3).map(|node| event(4, node, Event::Said(Said::Looking { left: None }))).collect();
     let cut = || FaultRecord {
         kind: "partition-halves".to_owned(),
-        mechanism: Some(Mechanism::Partition),
+        consequences: vec![Consequence::silences(Vec::new())],
         ..kill("F1", 2, 3)
     };
     let mut observed = Observed { events: well(), listened_until_ns: Some(40 * S), ..Observed::default() };

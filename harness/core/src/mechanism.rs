@@ -56,11 +56,6 @@ impl Mechanism {
         }
     }
 
-    /// Whether a fault that acts so ends processes.
-    pub const fn ends_processes(self) -> bool {
-        matches!(self, Self::Kill | Self::Replace)
-    }
-
     /// Whether a fault that acts so hits an application, and no member.
     pub const fn hits_applications(self) -> bool {
         matches!(self, Self::Application | Self::ApplicationClock)
@@ -69,11 +64,5 @@ impl Mechanism {
     /// Whether a fault that acts so leaves its targets without clients.
     pub const fn takes_away(self) -> bool {
         matches!(self, Self::Kill | Self::Replace | Self::Pause)
-    }
-
-    /// Whether a fault that acts so may leave its targets without clients: nobody knows what one of the
-    /// user's own does.
-    pub const fn may_take_away(self) -> bool {
-        self.takes_away() || matches!(self, Self::Own)
     }
 }
