@@ -120,21 +120,159 @@ fn the_words_around_the_zoo_are_those_of_the_command() {
 /// The longest that the README may be: a newcomer reads it to its end.
 const README_LINES: usize = 130;
 
-#[test]
-fn the_readme_is_short_and_what_it_leads_to_is_there() {
-    let leading =
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "node/README.md", "reports/runs/FOLDER.md"];
-    let run = ["run", "simulate", "check", "wrap"].map(|name| format!("harness/docs/{name}.md"));
-    assert!(document("README.md").lines().count() <= README_LINES);
-    for name in leading.into_iter().chain(run.iter().map(String::as_str)) {
-        let text = document(name);
-        let folder = root().join(name).parent().expect("a folder").to_owned();
-        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = link.split('#').next().unwrap_or_default();
-            let is_ours = !path.is_empty() && !path.contains("://");
-            assert!(!is_ours || folder.join(path).exists(), "{name} leads to {path}, which is not there");
+/// Every document of the project, by its path below the root.
+fn documents() -> Vec<String> {
+    let mut folders = vec![PathBuf::new()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).expect("a readable folder") {
+            let entry = entry.expect("a readable entry");
+            let name = entry.file_name().into_string().expect("a name in UTF-8");
+            let is_ours = !name.starts_with('.') && name != "target";
+            // Runs are kept beside the sources; the crate of that name is further down.
+            let is_store = name == "runs" && folder.as_os_str().is_empty();
+            let path = folder.join(&name);
+            if entry.file_type().expect("a kind of file").is_dir() {
+                folders.extend(Some(path).filter(|_| is_ours && !is_store));
+            } else if name.ends_with(".md") {
+                found.push(path.to_str().expect("a path in UTF-8").to_owned());
+            }
         }
     }
+    found.sort();
+    found
+}
+
+/// What follows `#` in a link to this heading, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_');
+    heading.trim().to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")
+}
+
+/// Why this link of a document leads nowhere, if it does.
+fn broken(document: &str, link: &str) -> Option<String> {
+    if link.contains("://") {
+        return None;
+    }
+    let (path, wanted) = link.split_once('#').unwrap_or((link, ""));
+    let folder = root().join(document).parent().expect("a folder").to_owned();
+    let target = if path.is_empty() { root().join(document) } else { folder.join(path) };
+    if !target.exists() {
+        return Some(format!("{document} leads to {path}, which is not there"));
+    }
+    if wanted.is_empty() {
+        return None;
+    }
+    let text = fs::read_to_string(&target).expect("a link with an anchor leads to a text");
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let known = headings.map(|line| anchor(line.trim_start_matches('#'))).any(|known| known == wanted);
+    (!known).then(|| format!("{document} leads to {link}, and there is no such heading"))
+}
+
+#[test]
+fn the_readme_is_short_and_every_link_of_every_document_leads_somewhere() {
+    assert!(document("README.md").lines().count() <= README_LINES);
+    let documents = documents();
+    assert!(documents.len() > 15, "the documents were found: {documents:?}");
+    let mut found = Vec::new();
+    for name in &documents {
+        let text = document(name);
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        found.extend(links.filter_map(|link| broken(name, link)));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// First cells of the rows of a document's tables.
+fn first_cells(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next())
+}
+
+#[test]
+fn exit_statuses_and_workloads_have_one_table_in_all_documents() {
+    let workloads = listed("workloads");
+    for name in documents() {
+        let text = document(&name);
+        let cells: Vec<&str> = first_cells(&text).collect();
+        assert!(name == "README.md" || !cells.contains(&"exit"), "{name}: link to README.md instead");
+        let rows = workloads.iter().filter(|workload| cells.contains(&format!("`{workload}`").as_str()));
+        assert!(
+            name == "harness/docs/run.md" || rows.count() * 2 < workloads.len(),
+            "{name}: link to run.md instead"
+        );
+    }
+}
+
+/// What a harness says that is given such a file of a system.
+fn refusal_of(name: &str, text: &str) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join(name), text).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+    let output = command.args(["run", "--system", &format!("./{name}"), "--nodes", "3"]);
+    let output = output.current_dir(folder.path()).output().expect("the harness starts");
+    assert!(!output.status.success(), "{name} is refused");
+    String::from_utf8(output.stderr).expect("text")
+}
+
+/// The keys that a refusal says it expected.
+fn expected_keys(refusal: &str) -> Vec<String> {
+    let list = refusal.split("expected one of").nth(1);
+    let list = list.unwrap_or_else(|| panic!("it says which keys there are: {refusal}"));
+    let list = list.lines().next().unwrap_or_default();
+    list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// Files with an unknown key, one for each part of a file that has keys.
+const WITH_UNKNOWN_KEYS: [(&str, &str); 7] = [
+    ("top.toml", "[unheard_of]\na = 1\n"),
+    ("member.toml", "[member]\nunheard_of = 1\n"),
+    ("client.toml", "[client]\nunheard_of = 1\n"),
+    ("probe.toml", "[member]\nready = { unheard_of = 1 }\n"),
+    ("fault.toml", "[faults.a]\nunheard_of = 1\n"),
+    ("harness.yaml", "services: {}\nx-harness: { unheard_of: 1 }\n"),
+    ("process.yaml", "services: {}\nx-harness: { members: [], ports: { unheard_of: 1 } }\n"),
+];
+
+#[test]
+fn every_key_of_a_systems_file_is_in_its_reference() {
+    let document = document("harness/docs/system-file.md");
+    for (name, text) in WITH_UNKNOWN_KEYS {
+        let refusal = refusal_of(name, text);
+        if name == "process.yaml" {
+            assert!(refusal.contains("`client` or `peers`"), "{refusal}");
+            continue;
+        }
+        let keys = expected_keys(&refusal);
+        assert!(keys.len() >= 4, "{name}: {refusal}");
+        let told = |key: &&String| {
+            [format!("`{key}`"), format!(".{key}`"), format!("`{key}.")]
+                .iter()
+                .any(|form| document.contains(form))
+        };
+        let untold: Vec<&String> = keys.iter().filter(|key| !told(key)).collect();
+        assert!(untold.is_empty(), "system-file.md says nothing of {untold:?} ({name})");
+    }
+}
+
+#[test]
+fn every_function_of_a_client_is_in_its_reference() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let hello = r#"echo '{"f":"hello","protocol":1,"functions":["unheard-of"]}'; cat >/dev/null"#;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+    let output = command.args(["client", "check", "--", "sh", "-c", hello]);
+    let output = output.current_dir(folder.path()).output().expect("the harness starts");
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said).expect("text");
+    let functions = said.split("those of lines are ").nth(1);
+    let functions = functions.unwrap_or_else(|| panic!("it says which functions there are: {said}"));
+    let functions = functions.split(';').next().unwrap_or_default();
+    let functions: Vec<&str> = functions.split([',', ' ']).filter(|name| !name.is_empty()).collect();
+    assert!(functions.len() > 10, "{functions:?}");
+    let text = document("harness/docs/client-protocol.md");
+    let rows: Vec<&str> = first_cells(&text).collect();
+    let untold = functions.iter().filter(|name| !rows.contains(&format!("`{name}`").as_str()));
+    let untold: Vec<&&str> = untold.collect();
+    assert!(untold.is_empty(), "client-protocol.md has no row for {untold:?}");
 }
 
 /// Every key of a JSON value, wherever it stands. What each check forms by itself, and what has a name of its

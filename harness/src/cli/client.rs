@@ -20,9 +20,9 @@ pub enum ClientCommand {
 /// Flags of `client check`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "What a client is asked and answers: harness/docs/systems.md.\n\nExit status: 0 it can be \
-                  believed; 1 it can't; 2 no request for a change could be tried; 254 it does not start, or \
-                  says no hello."
+    after_help = "What a client is asked and answers: harness/docs/client-protocol.md.\n\nExit status: 0 it \
+                  can be believed; 1 it can't; 2 no request for a change could be tried; 254 it does not \
+                  start, or says no hello."
 )]
 pub struct ClientCheckArgs {
     /// The client of the system that this file describes

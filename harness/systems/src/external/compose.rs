@@ -11,10 +11,10 @@
 //!   client: { command: ["python3", "client.py"] }
 //! ```
 //!
-//! What the file says of a member is honoured where it is in the table of `harness/docs/systems.md`, and any
-//! other key is refused by its name: what is left out in silence would be another system than the user's.
-//! Anchors and merge keys are YAML's own; `${NAME}`, `${NAME:-default}`, `${NAME-default}` and `${NAME:?why}`
-//! are filled in from the environment.
+//! The table of `harness/docs/system-file.md` says which keys of a service are obeyed. Any other key is
+//! refused by its name: what is left out in silence would be another system than the user's. Anchors and
+//! merge keys are YAML's own; `${NAME}`, `${NAME:-default}`, `${NAME-default}` and `${NAME:?why}` are filled
+//! in from the environment.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@
 //! set = { promise = "nothing", source = "https://redis.io/docs/latest/operate/oss_and_stack/" }
 //! ```
 //!
-//! What each key means, with its default, is in `harness/docs/systems.md`.
+//! What each key means, with its default, is in `harness/docs/system-file.md`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
