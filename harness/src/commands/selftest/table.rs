@@ -61,23 +61,24 @@ pub(super) fn strings<const N: usize>(cells: [&str; N]) -> Vec<String> {
 /// What a document says before its table.
 const PREFACE: &str = "# The bug zoo
 
-Bugs that implementations of ZAB and of fast leader election really had, or that a careful reader would make,
-planted in members (`node/lab/mutants`, a file each), and what finds each of them in the simulator. The `node`
-binary holds none of them. `harness list mutants` says in a line what each does. This document is what
+Bugs that are planted in members, and what finds each of them in the simulator. Implementations of ZAB and of
+fast leader election really had them, or a careful reader would make them. They are in `node/lab/mutants`, a
+file each; the `node` binary has none of them. `harness list mutants` says in a line what each does. This
+command prints this document:
 
     harness selftest --seeds 1000 --format markdown > node/lab/sim/ZOO.md
 
-prints; `harness selftest --quick --against node/lab/sim/ZOO.md`, which the gate runs, says where it is no
+The gate runs `harness selftest --quick --against node/lab/sim/ZOO.md`, which says where the document is no
 longer true.
 
-- *inside*: the invariant, or the check on the clients' history, that convicts first when members are looked
-  into after every event; *outside*: what clients and operators would see: histories, a member that stops, an
-  ensemble that does not serve.
+- *inside*: what convicts first when members are inspected after every event: an invariant, or the check on
+  the clients' history.
+- *outside*: what clients and operators would see: histories, a member that stops, an ensemble that does not
+  serve.
 - *seed*: the first world, counted from 0, that convicts.
-- *events/members/ops*: that world's counterexample made small: lines of its script, members, operations of
-  clients. Where it says \"-\" the world could not be written down as a script that fails in the same way. The
-  scripts that CI replays for ever are in `tests/scripts`; each must break its rule with the bug and nothing
-  without it.
+- *events/members/ops*: the size of that world's shrunk counterexample: lines of its script, members,
+  operations of clients. \"-\": no script could be written that fails in the same way. CI replays the scripts
+  in `tests/scripts`; each must break its rule with the bug, and nothing without it.
 ";
 
 /// And behind it.
