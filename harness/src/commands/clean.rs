@@ -58,8 +58,8 @@ pub fn clean(args: &StoreArgs) -> Result<Exit, Failure> {
     if swept.alive > 0 {
         text.push_str(&format!("\n{} left alone", crate::num::plural(swept.alive, "living run")));
     }
-    if let Some(trouble) = &swept.trouble {
-        text.push_str(&format!("\nthe Docker engine was not swept: {trouble}"));
+    if let Some(failure) = &swept.failure {
+        text.push_str(&format!("\nthe Docker engine was not swept: {failure}"));
     }
     text.push('\n');
     print(&text)?;

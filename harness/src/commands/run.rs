@@ -155,8 +155,8 @@ fn sweep_first(options: &RunOptions, progress: &Progress) {
             if !swept.is_empty() {
                 progress.say(&format!("left by a killed harness: {}", swept.sentence()));
             }
-            if let Some(trouble) = swept.trouble {
-                progress.say(&format!("the Docker engine was not swept: {trouble}"));
+            if let Some(failure) = swept.failure {
+                progress.say(&format!("the Docker engine was not swept: {failure}"));
             }
         }
         Err(error) => {

@@ -34,7 +34,7 @@ pub struct Swept {
     #[cfg(feature = "docker")]
     pub engine: Option<docker::sweep::Swept>,
     /// Why the engine was not swept, where somebody said there was one.
-    pub trouble: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl Swept {
@@ -89,7 +89,7 @@ pub fn sweep_everywhere(store: &Path) -> io::Result<Swept> {
     #[cfg(feature = "docker")]
     match docker::sweep::sweep_what_is_there() {
         Ok(engine) => swept.engine = engine,
-        Err(why) => swept.trouble = Some(why),
+        Err(why) => swept.failure = Some(why),
     }
     Ok(swept)
 }

@@ -294,9 +294,24 @@ fn no_room_but_a_systems_own_knows_its_words() {
 }
 
 /// Words that were given up for the field's own: operator queries, handshake thread, client slot, one-off
-/// client, traffic mix, swarm options, watcher and what it asks, reference model.
-const GIVEN_UP: [&str; 9] =
-    ["desk", "doorman", "seat", "errand", "chores", "climate", "scout", "quest", "chronicle"];
+/// client, traffic mix, swarm options, watcher and what it asks, reference model; owned resources, commands in
+/// members' containers.
+const GIVEN_UP: [&str; 11] = [
+    "desk",
+    "doorman",
+    "seat",
+    "errand",
+    "chores",
+    "climate",
+    "scout",
+    "quest",
+    "chronicle",
+    "belongings",
+    "insider",
+];
+
+/// Words that were given up in a room, and still stand in others: the first failure.
+const GIVEN_UP_IN: [(&str, &str); 1] = [("harness/src", "trouble")];
 
 #[test]
 fn words_that_were_given_up_do_not_come_back() {
@@ -307,10 +322,11 @@ fn words_that_were_given_up_do_not_come_back() {
     let mut found = Vec::new();
     for path in texts.iter().filter(|path| !path.ends_with("tests/tidy/main.rs")) {
         let text = fs::read_to_string(path).expect("a readable file").to_lowercase();
+        let here = GIVEN_UP_IN.iter().filter(|(room, _)| path.starts_with(root().join(room)));
+        let here: Vec<&str> = here.map(|(_, word)| *word).chain(GIVEN_UP).collect();
         for (number, line) in (1..).zip(text.lines()) {
             let words = line.split(|letter: char| !letter.is_alphanumeric());
-            let given_up =
-                |word: &&str| GIVEN_UP.contains(&word.trim_end_matches('s')) || GIVEN_UP.contains(word);
+            let given_up = |word: &&str| here.contains(&word.trim_end_matches('s')) || here.contains(word);
             found.extend(
                 words.filter(given_up).map(|word| format!("{}:{number} says {word}", path.display())),
             );

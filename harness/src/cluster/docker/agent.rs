@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::container::{Attached, Lines};
 use super::engine::Engine;
-use super::trouble::Trouble;
+use super::failure::FirstFailure;
 
 /// An answer that takes longer than this does not come. Most take well under a millisecond; a round of
 /// probes on a busy machine takes a second.
@@ -50,14 +50,14 @@ pub(super) struct Agent {
     pending: Pending,
     next: AtomicU64,
     gone: watch::Receiver<Option<String>>,
-    trouble: Trouble,
+    failure: FirstFailure,
 }
 
 impl Agent {
     /// Takes over what a sandbox reads and says. Notices and whatever else it says go to `log`.
     pub(super) fn new(
         engine: &Engine,
-        trouble: &Trouble,
+        failure: &FirstFailure,
         member: MemberId,
         attached: Attached,
         log: File,
@@ -78,12 +78,12 @@ impl Agent {
         let reader = Reader {
             member,
             pending: Arc::clone(&pending),
-            trouble: trouble.clone(),
+            failure: failure.clone(),
             log,
             output: Lines::default(),
         };
         engine.spawn(reader.run(attached.output, ended));
-        Self { member, lines, pending, next: AtomicU64::new(1), gone, trouble: trouble.clone() }
+        Self { member, lines, pending, next: AtomicU64::new(1), gone, failure: failure.clone() }
     }
 
     /// Whose agent it is.
@@ -94,11 +94,11 @@ impl Agent {
     /// Asks for something.
     pub(super) async fn ask(&self, command: Command) -> anyhow::Result<Outcome> {
         let asked = self.ask_within(command, PATIENCE).await;
-        if !matches!(asked, Err(Unanswered::No(_))) || self.trouble.is_expected() {
+        if !matches!(asked, Err(Unanswered::No(_))) || self.failure.is_expected() {
             return Ok(asked?);
         }
         // Whoever watches the agent finds out why, and says it better.
-        match tokio::time::timeout(DIAGNOSIS, self.trouble.wait()).await {
+        match tokio::time::timeout(DIAGNOSIS, self.failure.wait()).await {
             Ok(told) => bail!(told),
             Err(_) => Ok(asked?),
         }
@@ -260,7 +260,7 @@ async fn write_lines(
 struct Reader {
     member: MemberId,
     pending: Pending,
-    trouble: Trouble,
+    failure: FirstFailure,
     log: File,
     output: Lines,
 }
@@ -306,7 +306,7 @@ impl Reader {
             }
             Ok(Line::Notice { notice }) => {
                 // It speaks unasked only of what must not be: a lease that ran out has healed every fault.
-                self.trouble.tell(format!("the agent of n{} says: {notice}", self.member.0));
+                self.failure.report(format!("the agent of n{} says: {notice}", self.member.0));
                 self.note(format!("{notice}\n").as_bytes());
             }
             Err(_) => self.note(line),

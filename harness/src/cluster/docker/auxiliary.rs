@@ -15,11 +15,11 @@ use futures_util::StreamExt;
 use harness_systems::{Auxiliary, Condition, Dependency, bounded};
 use tokio::sync::watch;
 
-use super::belongings::Belongings;
-use super::bodies::{self, Output};
 use super::container::{self, Exit};
 use super::engine::Engine;
-use super::trouble::Trouble;
+use super::failure::FirstFailure;
+use super::resources::Resources;
+use super::specs::{self, Output};
 use super::within::Within;
 
 /// How long looking at a container may take.
@@ -38,7 +38,7 @@ pub(super) struct Started {
 
 /// Those that were started, and where.
 pub(super) struct Auxiliaries<'a> {
-    pub(super) belongings: &'a Belongings,
+    pub(super) resources: &'a Resources,
     /// The members' network.
     pub(super) network: &'a str,
     /// The run's own volumes of each, by its name.
@@ -50,7 +50,7 @@ pub(super) struct Auxiliaries<'a> {
     /// Where their words are kept.
     pub(super) folder: PathBuf,
     /// Where it is told that one ended which should not.
-    pub(super) trouble: &'a Trouble,
+    pub(super) failure: &'a FirstFailure,
     /// How long a condition may take.
     pub(super) patience: Duration,
     pub(super) started: BTreeMap<String, Started>,
@@ -70,7 +70,7 @@ impl Auxiliaries<'_> {
     }
 
     /// The container of a service in which the client's processes are to run.
-    pub(super) fn home(&self, name: &str) -> anyhow::Result<String> {
+    pub(super) fn container_of(&self, name: &str) -> anyhow::Result<String> {
         let started = self.started.get(name).ok_or_else(|| anyhow!("the service {name} was not started"))?;
         if let Some(exit) = started.exit.borrow().as_ref() {
             bail!(
@@ -84,24 +84,24 @@ impl Auxiliaries<'_> {
     }
 
     async fn begin(&self, auxiliary: &Auxiliary) -> anyhow::Result<Started> {
-        let (belongings, name) = (self.belongings, &auxiliary.service.name);
+        let (resources, name) = (self.resources, &auxiliary.service.name);
         let volumes = self.volumes.get(name).map(Vec::as_slice).unwrap_or_default();
         let output = self.output.map(|volume| Output { volume, file: 1 });
-        let labels = belongings.labels().of("service");
-        let body = bodies::auxiliary(auxiliary, self.network, volumes, output, labels);
+        let labels = resources.labels().of("service");
+        let body = specs::auxiliary(auxiliary, self.network, volumes, output, labels);
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("creating {}", self.folder.display()))?;
         let log = self.folder.join(format!("{name}.log"));
         let mut words = std::fs::File::create(&log).with_context(|| format!("creating {}", log.display()))?;
-        let id = container::make(belongings, &belongings.name(&format!("service-{name}")), body).await?;
-        let mut attached = container::attach(belongings.engine(), &id, false).await?;
-        belongings.engine().spawn(async move {
+        let id = container::make(resources, &resources.name(&format!("service-{name}")), body).await?;
+        let mut attached = container::attach(resources.engine(), &id, false).await?;
+        resources.engine().spawn(async move {
             while let Some(Ok(piece)) = attached.output.next().await {
                 // What can't be written down is lost for the reader of the folder only.
                 let _ = words.write_all(&piece.into_bytes());
             }
         });
-        let exit = container::start(belongings, &id).await?;
+        let exit = container::start(resources, &id).await?;
         self.watch(name, exit.clone());
         if let Some(within) = self.within {
             within.runs(name, id.clone());
@@ -111,11 +111,12 @@ impl Auxiliaries<'_> {
 
     /// Sees to it that an end that nobody wanted is told.
     fn watch(&self, name: &str, mut exit: watch::Receiver<Option<Exit>>) {
-        let (name, trouble) = (name.to_owned(), self.trouble.clone());
-        self.belongings.engine().spawn(async move {
+        let (name, failure) = (name.to_owned(), self.failure.clone());
+        self.resources.engine().spawn(async move {
             let ended = exit.wait_for(Option::is_some).await.ok().and_then(|exit| exit.clone());
             if let Some(exit) = ended.filter(|exit| *exit != Exit::Status(0)) {
-                trouble.tell(format!("the service {name} ended ({}); see services/{name}.log", exit.words()));
+                failure
+                    .report(format!("the service {name} ended ({}); see services/{name}.log", exit.words()));
             }
         });
     }
@@ -152,7 +153,7 @@ impl Auxiliaries<'_> {
             if let Some(exit) = started.exit.borrow().clone() {
                 bail!("the service {name} ended ({}) before it was healthy{}", exit.words(), tail(started));
             }
-            match health(self.belongings.engine(), &started.id).await? {
+            match health(self.resources.engine(), &started.id).await? {
                 Some(HealthStatusEnum::HEALTHY) => return Ok(()),
                 Some(HealthStatusEnum::NONE | HealthStatusEnum::EMPTY) | None => {
                     bail!("nobody can tell whether the service {name} is healthy: give it a healthcheck")

@@ -16,9 +16,9 @@ use futures_util::{Stream, StreamExt};
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
 
-use super::belongings::Belongings;
 use super::engine::Engine;
 use super::limits::MEMORY_BYTES;
+use super::resources::Resources;
 
 /// How long making or attaching to a container may take.
 const MAKE_PATIENCE: Duration = Duration::from_secs(20);
@@ -72,13 +72,13 @@ impl Exit {
 
 /// Makes a container and gives its id.
 pub(super) async fn make(
-    belongings: &Belongings,
+    resources: &Resources,
     name: &str,
     body: ContainerCreateBody,
 ) -> anyhow::Result<String> {
     let options = CreateContainerOptionsBuilder::new().name(name).build();
     let what = format!("making the container {name}");
-    let made = belongings
+    let made = resources
         .make(
             &what,
             MAKE_PATIENCE,
@@ -102,19 +102,16 @@ pub(super) async fn attach(engine: &Engine, id: &str, stdin: bool) -> anyhow::Re
 }
 
 /// Starts it. What is given tells how it ends.
-pub(super) async fn start(
-    belongings: &Belongings,
-    id: &str,
-) -> anyhow::Result<watch::Receiver<Option<Exit>>> {
+pub(super) async fn start(resources: &Resources, id: &str) -> anyhow::Result<watch::Receiver<Option<Exit>>> {
     let name = id.to_owned();
-    belongings
+    resources
         .make("starting a container", START_PATIENCE, |docker| async move {
             docker.start_container(&name, None).await
         })
         .await?;
     let (ended, ending) = watch::channel(None);
-    let (docker, id) = (belongings.engine().docker(), id.to_owned());
-    belongings.engine().spawn(async move {
+    let (docker, id) = (resources.engine().docker(), id.to_owned());
+    resources.engine().spawn(async move {
         let killed = |exit: &Exit| *exit == Exit::Status(SIGNALLED + KILL);
         let exit = match docker.wait_container(&id, None).next().await {
             Some(Ok(answer)) => Exit::Status(answer.status_code),

@@ -74,7 +74,7 @@ impl EngineError {
         matches!(self.cause, Cause::Refused(404, _))
     }
 
-    /// Whether the engine itself is the trouble, and not what it was asked for.
+    /// Whether the engine itself failed, and not what it was asked for.
     pub fn is_gone(&self) -> bool {
         matches!(self.cause, Cause::Silent(_) | Cause::Gone(_))
     }

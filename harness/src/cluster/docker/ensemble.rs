@@ -20,17 +20,17 @@ use tokio::net::TcpStream;
 
 use super::agent::{Agent, peer};
 use super::auxiliary::Auxiliaries;
-use super::belongings::Belongings;
-use super::bodies::{Common, Output};
+use super::client_container::ClientContainer;
 use super::engine::Engine;
-use super::home::Home;
+use super::failure::FirstFailure;
 use super::image::{DATA, EXECUTABLE};
-use super::insider::Insider;
 use super::member::Member;
+use super::member_exec::MemberExec;
+use super::resources::Resources;
 use super::sandbox::{Plan, Sandbox, dialled, mount_points};
-use super::trouble::Trouble;
+use super::specs::{Common, Output};
 use super::within::{self, Within};
-use super::{image, keep, process_1, pull};
+use super::{collect, image, process_1, pull};
 use crate::clock::{RunClock, RunNs};
 use crate::cluster::observer::{self, Watched};
 use crate::cluster::settings::MemberSettings;
@@ -77,16 +77,16 @@ pub struct DockerCluster {
     /// Where members are asked how they are, beside their client ports, by their own numbers of those ports.
     questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
     /// The containers that run, for commands in them.
-    pub(super) inside: Arc<Insider>,
+    pub(super) inside: Arc<MemberExec>,
     /// The container in which the client's processes run, where they do, once it runs.
-    pub(super) clients_in: Mutex<Option<Arc<Home>>>,
+    pub(super) clients_in: Mutex<Option<Arc<ClientContainer>>>,
     /// The same for test commands, where those were asked for.
     pub(super) within: Option<Arc<Within>>,
     /// Whether clients reach members through a published port, which accepts although nobody listens behind.
     pub(super) published: bool,
     pub(super) events: EventLog,
     pub(super) clock: RunClock,
-    pub(super) trouble: Trouble,
+    pub(super) failure: FirstFailure,
     /// Why clocks can't be shifted here, if they can't.
     pub(super) clocks: Result<(), String>,
     /// Why members can't be paused here, if they can't.
@@ -105,7 +105,7 @@ pub struct DockerCluster {
     /// Those of the services beside the members, by name.
     beside: BTreeMap<String, Vec<(String, String)>>,
     observer: Mutex<Option<tokio::task::AbortHandle>>,
-    pub(super) belongings: Belongings,
+    pub(super) resources: Resources,
 }
 
 /// How clients reach members.
@@ -155,19 +155,19 @@ impl DockerCluster {
             let place = Place { id: *id, folder, clock, events: events.clone(), system };
             members.insert(*id, Member::new(place, !is_foreign(&settings, &docker)));
         }
-        let belongings = Belongings::new(engine, &settings.token);
-        let made = make(&belongings, (&docker, contained(&settings)?), &members, layers).await;
+        let resources = Resources::new(engine, &settings.token);
+        let made = make(&resources, (&docker, contained(&settings)?), &members, layers).await;
         let made = match made {
             Ok(made) => made,
             Err(failure) => {
-                if let Err(error) = belongings.remove().await {
+                if let Err(error) = resources.remove().await {
                     tracing::warn!("what was begun is not removed: {error:#}");
                 }
                 return Err(failure);
             }
         };
-        let inside = Arc::new(Insider::new(belongings.engine().clone()));
-        let within = within(&belongings, contained(&settings)?, &made).await?;
+        let inside = Arc::new(MemberExec::new(resources.engine().clone()));
+        let within = within(&resources, contained(&settings)?, &made).await?;
         Ok(Self {
             settings,
             docker,
@@ -182,7 +182,7 @@ impl DockerCluster {
             published: made.reach != Reach::Direct,
             events,
             clock,
-            trouble: made.trouble,
+            failure: made.failure,
             clocks: made.clocks,
             pauses: made.pauses,
             cuts: Mutex::default(),
@@ -194,7 +194,7 @@ impl DockerCluster {
             output: made.output,
             beside: made.beside,
             observer: Mutex::default(),
-            belongings,
+            resources,
         })
     }
 
@@ -230,7 +230,7 @@ impl DockerCluster {
             sandbox: &sandbox.id,
             volumes: self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default(),
             output: self.output.as_deref().map(|volume| Output { volume, file: self.clock.now() }),
-            labels: self.belongings.labels().of("member"),
+            labels: self.resources.labels().of("member"),
         };
         let berth = Berth {
             executable: EXECUTABLE,
@@ -255,7 +255,7 @@ impl DockerCluster {
             (None, None) => common.ours(&self.image, system, &berth),
         };
         let name = service.map(|service| service.name.clone());
-        let (begun, container) = self.member(id)?.start(&self.belongings, &self.trouble, body).await?;
+        let (begun, container) = self.member(id)?.start(&self.resources, &self.failure, body).await?;
         if let (Some(within), Some(name)) = (&self.within, name) {
             within.runs(&name, container.clone());
         }
@@ -266,7 +266,7 @@ impl DockerCluster {
     /// Where a member is found from here.
     pub(super) fn whereabouts(&self, id: MemberId) -> Whereabouts {
         let other = |(port, found): (&u16, &BTreeMap<MemberId, SocketAddr>)| Some((*port, *found.get(&id)?));
-        let inside: Arc<dyn Inside> = Arc::<Insider>::clone(&self.inside);
+        let inside: Arc<dyn Inside> = Arc::<MemberExec>::clone(&self.inside);
         Whereabouts {
             id,
             client: self.client_address(id),
@@ -281,13 +281,13 @@ impl DockerCluster {
         let usual = if foreign { FOREIGN_START_PATIENCE } else { START_PATIENCE };
         let patience = self.settings.system.start_patience().unwrap_or(usual);
         let mut beside = Auxiliaries {
-            belongings: &self.belongings,
+            resources: &self.resources,
             network: &self.network,
             volumes: &self.beside,
             output: self.output.as_deref(),
             within: self.within.as_deref(),
             folder: self.settings.folder.join("services"),
-            trouble: &self.trouble,
+            failure: &self.failure,
             patience,
             started: BTreeMap::new(),
         };
@@ -297,8 +297,9 @@ impl DockerCluster {
         self.start_members(patience).await?;
         beside.start(&auxiliaries.behind).await?;
         if let Some(name) = &auxiliaries.client {
-            let home = Arc::new(Home::find(self.belongings.engine(), beside.home(name)?).await);
-            *self.clients_in.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(home);
+            let client =
+                Arc::new(ClientContainer::find(self.resources.engine(), beside.container_of(name)?).await);
+            *self.clients_in.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(client);
         }
         Ok(())
     }
@@ -368,22 +369,22 @@ impl DockerCluster {
             let place = self.members.get(&member.id)?.place.clone();
             Some(Watched { place, look, is_silent: Arc::new(|| true) })
         });
-        let task = self.belongings.engine().spawn(observer::observe(members.collect()));
+        let task = self.resources.engine().spawn(observer::observe(members.collect()));
         let mut observer = self.observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *observer = Some(task.abort_handle());
     }
 
-    /// Ends the members, brings their data home, and removes everything.
+    /// Ends the members, collects their data, and removes everything.
     pub(super) async fn end(&self) -> anyhow::Result<()> {
         let begun = Instant::now();
-        self.belongings.announce_end();
+        self.resources.announce_end();
         if let Some(observer) = self.observer.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
         {
             observer.abort();
         }
         // Without an engine there is nothing to do, and nothing is to be waited for.
-        if let Err(error) = self.belongings.engine().ping().await {
-            self.belongings.give_up().await;
+        if let Err(error) = self.resources.engine().ping().await {
+            self.resources.give_up().await;
             return Err(error).context("ending the members");
         }
         join_all(self.ids.iter().map(|id| async {
@@ -401,22 +402,22 @@ impl DockerCluster {
         }
         let ended = begun.elapsed();
         if !self.is_foreign() {
-            join_all(self.ids.iter().map(|id| self.bring_home(*id))).await;
+            join_all(self.ids.iter().map(|id| self.collect(*id))).await;
         } else {
             // What they keep may be large, and it passes through memory.
             for id in &self.ids {
-                self.bring_home(*id).await;
+                self.collect(*id).await;
             }
         }
         let kept = begun.elapsed();
-        self.belongings.remove().await?;
+        self.resources.remove().await?;
         tracing::debug!(?ended, ?kept, removed = ?begun.elapsed(), "the ensemble has ended");
         Ok(())
     }
 
-    async fn bring_home(&self, id: MemberId) {
+    async fn collect(&self, id: MemberId) {
         let (Some(sandbox), Some(member)) = (self.sandboxes.get(&id), self.members.get(&id)) else { return };
-        let engine = self.belongings.engine();
+        let engine = self.resources.engine();
         let volumes = self.volumes.get(&id).map(Vec::as_slice).unwrap_or_default();
         for (_, path) in volumes {
             // What foreign images keep beside /data has a folder of its own below the one that is kept.
@@ -426,7 +427,7 @@ impl DockerCluster {
                 Path::new("data").join(path.trim_start_matches('/'))
             };
             if let Err(error) =
-                keep::bring_home(engine, &sandbox.id, path, &member.place.folder.join(below)).await
+                collect::folder(engine, &sandbox.id, path, &member.place.folder.join(below)).await
             {
                 tracing::warn!("the data of n{} is not kept: {error:#}", id.0);
             }
@@ -478,20 +479,20 @@ struct Made {
     clients: BTreeMap<MemberId, SocketAddr>,
     questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
     reach: Reach,
-    trouble: Trouble,
+    failure: FirstFailure,
     clocks: Result<(), String>,
     pauses: Result<(), String>,
 }
 
 async fn make(
-    belongings: &Belongings,
+    resources: &Resources,
     (docker, contained): (&DockerSettings, &dyn Contained),
     members: &BTreeMap<MemberId, Member>,
     layers: bytes::Bytes,
 ) -> Result<Made, Failure> {
     let (ports, services, beside) = (contained.ports(), contained.services(), contained.auxiliaries());
     let begun = Instant::now();
-    let engine = belongings.engine();
+    let engine = resources.engine();
     let bytes = layers.len();
     let service = |id: MemberId| services.and_then(|all| all.get(place_of(id)));
     let places = |id: MemberId| {
@@ -499,24 +500,24 @@ async fn make(
     };
     let images = pull::needed(docker.image.as_deref(), contained);
     let (image, gateway, volumes, beside, known) = tokio::join!(
-        image::import(belongings, layers),
-        network(belongings),
-        try_join_all(members.keys().map(|id| volumes(belongings, format!("n{}", id.0), places(*id)))),
-        try_join_all(beside.all().map(|auxiliary| of_auxiliary(belongings, &auxiliary.service))),
+        image::import(resources, layers),
+        network(resources),
+        try_join_all(members.keys().map(|id| volumes(resources, format!("n{}", id.0), places(*id)))),
+        try_join_all(beside.all().map(|auxiliary| of_auxiliary(resources, &auxiliary.service))),
         join_all(images.iter().map(|image| known(engine, image))),
     );
     known.into_iter().collect::<Result<(), Failure>>()?;
     let (image, (network, gateway)) = (image?, gateway?);
     let volumes: BTreeMap<_, _> = members.keys().copied().zip(volumes?).collect();
     let beside: BTreeMap<_, _> = beside?.into_iter().collect();
-    let output = if docker.tests { Some(output(belongings).await?) } else { None };
+    let output = if docker.tests { Some(output(resources).await?) } else { None };
     let imported = begun.elapsed();
     let reach = Reach::by(docker, gateway);
-    let trouble = Trouble::none(belongings.closing());
+    let failure = FirstFailure::none(resources.closing());
     let starts = members.iter().map(|(id, member)| {
         let volumes = volumes.get(id).map(Vec::as_slice).unwrap_or_default();
         let plan = Plan {
-            belongings,
+            resources,
             image: &image,
             network: &network,
             volumes,
@@ -525,13 +526,13 @@ async fn make(
             publish: reach.published(),
             hostname: service(*id).map(|service| service.hostname.as_deref().unwrap_or(&service.name)),
             aliases: service(*id).map(|service| service.aliases.as_slice()).unwrap_or_default(),
-            trouble: &trouble,
+            failure: &failure,
         };
         async move { anyhow::Ok((*id, plan.start(&member.place).await?)) }
     });
     let sandboxes: BTreeMap<MemberId, Sandbox> = try_join_all(starts).await?.into_iter().collect();
     let held = begun.elapsed();
-    introduce(belongings, &sandboxes, ports.peers).await?;
+    introduce(resources, &sandboxes, ports.peers).await?;
     let clients = found_at(reach, engine, &sandboxes, ports.client);
     let questions = ports.questions.iter().map(|port| (*port, found_at(reach, engine, &sandboxes, *port)));
     let questions = questions.collect();
@@ -548,7 +549,7 @@ async fn make(
         clients,
         questions,
         reach,
-        trouble,
+        failure,
         clocks,
         pauses,
     })
@@ -599,19 +600,19 @@ fn no_clocks(service: &Service) -> String {
 }
 
 /// Makes the network; the engine chooses where. Gives its id and its gateway.
-async fn network(belongings: &Belongings) -> anyhow::Result<(String, Option<IpAddr>)> {
+async fn network(resources: &Resources) -> anyhow::Result<(String, Option<IpAddr>)> {
     let request = NetworkCreateRequest {
-        name: belongings.name("net"),
+        name: resources.name("net"),
         driver: Some("bridge".to_owned()),
-        labels: Some(belongings.labels().of("network")),
+        labels: Some(resources.labels().of("network")),
         ..NetworkCreateRequest::default()
     };
-    let made = belongings
+    let made = resources
         .make("making a network", MAKE_PATIENCE, |docker| async move { docker.create_network(request).await })
         .await?;
     let id = made.id;
     let name = id.clone();
-    let seen = belongings
+    let seen = resources
         .engine()
         .call("looking at a network", MAKE_PATIENCE, |docker| async move {
             docker.inspect_network(&name, None).await
@@ -623,14 +624,14 @@ async fn network(belongings: &Belongings) -> anyhow::Result<(String, Option<IpAd
 }
 
 /// The volume into which programs in containers write what they assert.
-async fn output(belongings: &Belongings) -> anyhow::Result<String> {
-    let made = volumes(belongings, "of".to_owned(), vec![within::OUTPUT.to_owned()]).await?;
+async fn output(resources: &Resources) -> anyhow::Result<String> {
+    let made = volumes(resources, "of".to_owned(), vec![within::OUTPUT.to_owned()]).await?;
     made.into_iter().next().map(|(name, _)| name).ok_or_else(|| anyhow!("no volume was made"))
 }
 
 /// What runs test commands in containers, where those were asked for.
 async fn within(
-    belongings: &Belongings,
+    resources: &Resources,
     system: &dyn Contained,
     made: &Made,
 ) -> anyhow::Result<Option<Arc<Within>>> {
@@ -638,33 +639,33 @@ async fn within(
     let members = system.services().unwrap_or_default().iter();
     let beside = system.auxiliaries().all().map(|auxiliary| &auxiliary.service);
     let names: Vec<&str> = members.chain(beside).map(|service| service.name.as_str()).collect();
-    let engine = belongings.engine().clone();
+    let engine = resources.engine().clone();
     Ok(Some(Arc::new(Within::prepare(engine, sandbox.id.clone(), &names).await?)))
 }
 
 /// The volumes of a service beside the members, with its name.
 async fn of_auxiliary(
-    belongings: &Belongings,
+    resources: &Resources,
     service: &Service,
 ) -> anyhow::Result<(String, Vec<(String, String)>)> {
-    let made = volumes(belongings, format!("service-{}", service.name), service.own_volumes()).await?;
+    let made = volumes(resources, format!("service-{}", service.name), service.own_volumes()).await?;
     Ok((service.name.clone(), made))
 }
 
 async fn volumes(
-    belongings: &Belongings,
+    resources: &Resources,
     whose: String,
     places: Vec<String>,
 ) -> anyhow::Result<Vec<(String, String)>> {
     let mut made = Vec::new();
     for place in places {
-        let name = belongings.name(&format!("{whose}-{}", place.trim_start_matches('/').replace('/', "-")));
+        let name = resources.name(&format!("{whose}-{}", place.trim_start_matches('/').replace('/', "-")));
         let request = VolumeCreateRequest {
             name: Some(name.clone()),
-            labels: Some(HashMap::from_iter(belongings.labels().of("data"))),
+            labels: Some(HashMap::from_iter(resources.labels().of("data"))),
             ..VolumeCreateRequest::default()
         };
-        belongings
+        resources
             .make(
                 "making a volume",
                 MAKE_PATIENCE,
@@ -700,12 +701,12 @@ fn is_ours(address: IpAddr) -> bool {
 
 /// Tells every agent who is who.
 async fn introduce(
-    belongings: &Belongings,
+    resources: &Resources,
     sandboxes: &BTreeMap<MemberId, Sandbox>,
     peer_ports: &[u16],
 ) -> anyhow::Result<()> {
     let hello = |own: MemberId| Command::Hello {
-        run: belongings.labels().short().to_owned(),
+        run: resources.labels().short().to_owned(),
         own: peer(own),
         peers: sandboxes
             .iter()

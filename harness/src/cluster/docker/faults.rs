@@ -16,8 +16,8 @@ use runs::events::Event;
 use runs::member::MemberId;
 
 use super::agent::peer;
+use super::client_container::ClientContainer;
 use super::ensemble::{DockerCluster, FAREWELL};
-use super::home::Home;
 use super::process_1;
 use super::within::Within;
 use crate::cluster::containers::Containers;
@@ -48,7 +48,7 @@ impl DockerCluster {
         }
         // As with signals, one that was never started hears nothing.
         let Some(container) = self.inside.container(id) else { return Ok(()) };
-        let engine = self.belongings.engine();
+        let engine = self.resources.engine();
         match signal {
             SignalName::Kill => process_1::kill(engine, &container).await,
             SignalName::Stop => process_1::pause(engine, &container).await,
@@ -261,7 +261,7 @@ impl Cluster for DockerCluster {
             if self.is_process_1(member) {
                 return match (ended, self.inside.container(member)) {
                     (Some(how), _) => Ok(ProcessState::Gone(how)),
-                    (None, Some(container)) => process_1::state(self.belongings.engine(), &container).await,
+                    (None, Some(container)) => process_1::state(self.resources.engine(), &container).await,
                     (None, None) => Ok(ProcessState::Dying),
                 };
             }
@@ -298,13 +298,13 @@ impl Cluster for DockerCluster {
     }
 
     fn alongside(&self) -> Option<Arc<dyn Alongside>> {
-        let home = self.clients_in.lock().unwrap_or_else(PoisonError::into_inner);
-        let home: Arc<dyn Alongside> = Arc::<Home>::clone(home.as_ref()?);
-        Some(home)
+        let client = self.clients_in.lock().unwrap_or_else(PoisonError::into_inner);
+        let client: Arc<dyn Alongside> = Arc::<ClientContainer>::clone(client.as_ref()?);
+        Some(client)
     }
 
     fn broken(&self) -> Async<'_, String> {
-        Box::pin(async move { Ok(self.trouble.wait().await) })
+        Box::pin(async move { Ok(self.failure.wait().await) })
     }
 
     fn stop(&self) -> Async<'_, ()> {

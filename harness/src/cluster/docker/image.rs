@@ -9,9 +9,9 @@ use bytes::Bytes;
 use futures_util::TryStreamExt;
 use tar::{Builder, EntryType, Header};
 
-use super::belongings::Belongings;
 use super::elf::Executable;
 use super::labels;
+use super::resources::Resources;
 use crate::exit::Failure;
 
 /// How long an import may take: an engine far away gets some megabytes.
@@ -68,10 +68,10 @@ fn header(kind: EntryType, mode: u32, owner: u64) -> Header {
 }
 
 /// Brings it to the engine; gives its name there.
-pub(super) async fn import(belongings: &Belongings, layers: Bytes) -> anyhow::Result<String> {
-    let tag = belongings.labels().short().to_owned();
+pub(super) async fn import(resources: &Resources, layers: Bytes) -> anyhow::Result<String> {
+    let tag = resources.labels().short().to_owned();
     let name = format!("harness:{tag}");
-    let mut changes: Vec<String> = belongings
+    let mut changes: Vec<String> = resources
         .labels()
         .of("image")
         .into_iter()
@@ -81,7 +81,7 @@ pub(super) async fn import(belongings: &Belongings, layers: Bytes) -> anyhow::Re
     debug_assert!(changes.iter().any(|change| change.contains(labels::RUN)));
     let options =
         CreateImageOptionsBuilder::new().from_src("-").repo("harness").tag(&tag).changes(changes).build();
-    belongings
+    resources
         .make("importing the members' image", IMPORT_PATIENCE, move |docker| async move {
             let told = docker.create_image(Some(options), Some(bollard::body_full(layers)), None);
             told.try_for_each(|_| async { Ok(()) }).await

@@ -15,10 +15,10 @@ use futures_util::StreamExt;
 use runs::events::Event;
 use tokio::sync::{oneshot, watch};
 
-use super::belongings::Belongings;
 use super::container::{self, Attached, Exit, Lines};
 use super::engine::{Engine, engine_is_gone};
-use super::trouble::Trouble;
+use super::failure::FirstFailure;
+use super::resources::Resources;
 use crate::clock::RunNs;
 use crate::cluster::voice::{Place, Voice};
 
@@ -45,17 +45,17 @@ impl Member {
     /// must have ended.
     pub(super) async fn start(
         &self,
-        belongings: &Belongings,
-        trouble: &Trouble,
+        resources: &Resources,
+        failure: &FirstFailure,
         body: ContainerCreateBody,
     ) -> anyhow::Result<(RunNs, String)> {
-        let engine = belongings.engine();
+        let engine = resources.engine();
         let start = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
-        let name = belongings.name(&format!("n{}-{start}", self.place.id.0));
+        let name = resources.name(&format!("n{}-{start}", self.place.id.0));
         let voice = if self.prints_events { Some(self.place.voice()?) } else { None };
         let log = self.place.log()?;
         let begun = Instant::now();
-        let id = container::make(belongings, &name, body).await?;
+        let id = container::make(resources, &name, body).await?;
         let made = begun.elapsed();
         let attached = container::attach(engine, &id, false).await?;
         let attached_after = begun.elapsed();
@@ -67,14 +67,14 @@ impl Member {
             log,
             lines: Lines::default(),
             engine: engine.clone(),
-            trouble: trouble.clone(),
+            failure: failure.clone(),
         };
         engine.spawn(reader.run(attached, exit, ender.clone()));
         // Noted first: what the process says must not come before its start.
         let spawned = self.place.clock.now();
         self.place.note_at(spawned, Event::Spawned);
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
-        match container::start(belongings, &id).await {
+        match container::start(resources, &id).await {
             Ok(exit) => {
                 // A reader that has ended knows by itself that something is wrong.
                 let _ = started.send(exit);
@@ -118,7 +118,7 @@ struct Reader {
     log: File,
     lines: Lines,
     engine: Engine,
-    trouble: Trouble,
+    failure: FirstFailure,
 }
 
 impl Reader {
@@ -165,10 +165,10 @@ impl Reader {
     /// Its words ended, and the engine does not say that its process did.
     async fn lost(&self, seen: &str, exit: Option<Exit>) {
         if let Err(error) = self.engine.ping().await {
-            self.trouble.tell(engine_is_gone(&error.to_string()));
+            self.failure.report(engine_is_gone(&error.to_string()));
             return;
         }
         let exit = exit.map_or_else(|| "its process has not".to_owned(), |exit| exit.words());
-        self.trouble.tell(format!("n{} can't be heard any more ({seen}); {exit}", self.place.id.0));
+        self.failure.report(format!("n{} can't be heard any more ({seen}); {exit}", self.place.id.0));
     }
 }

@@ -9,20 +9,20 @@
 //! A member whose program must be process 1 joins the network alone: the engine kills and pauses it.
 //!
 //! A silence between harness and agents is a lease run out: the agents heal everything, end, and take the
-//! members with them by the kernel's hand. What does not end so (networks, volumes, images, members that are
-//! process 1) carries the run's
-//! label and is swept by the next start or by `harness clean`. A sandbox that ends, or an engine that goes
+//! members with them, because the kernel ends every process of a namespace with its first. What does not end so
+//! (networks, volumes, images, members that are process 1) carries the run's label. The next start or `harness
+//! clean` sweeps it. A sandbox that ends, or an engine that goes
 //! away, is a failure of the harness and never a fault.
 //!
 //! - [`place`], [`engine`]: where an engine is, and asking it for things, never without a time-out.
 //! - [`elf`], `image`: this executable as an image of its own; [`pull`]: images of others, where that was
 //!   asked for.
-//! - `labels`, [`inventory`], `belongings`, [`sweep`]: what is ours, and that it goes.
-//! - `container`, `agent`, `sandbox`, `member`, `bodies`: the parts of a member; `process_1`: one whose
-//!   program must be process 1; `auxiliary`: what stands beside them.
-//! - `keep`: their data; `limits`: what they may take of the machine; `trouble`: what broke.
-//! - `insider`, `within`, `home`: commands in containers, of the bench's questions, of the user's tests, and
-//!   processes of the user's client.
+//! - `labels`, [`inventory`], `resources`, [`sweep`]: what a run owns on the engine, and its removal.
+//! - `container`, `agent`, `sandbox`, `member`, `specs`: the parts of a member; `process_1`: one whose
+//!   program must be process 1; `auxiliary`: services that are no members.
+//! - `collect`: members' data; `limits`: what they may take of the machine; `failure`: what broke first.
+//! - `member_exec`: commands that ask members; `within`: the user's test commands; `client_container`: processes
+//!   of the user's client.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
 pub mod elf;
@@ -35,20 +35,20 @@ pub mod sweep;
 
 mod agent;
 mod auxiliary;
-mod belongings;
-mod bodies;
+mod client_container;
+mod collect;
 mod container;
+mod failure;
 mod faults;
-mod home;
 mod image;
-mod insider;
-mod keep;
 mod labels;
 mod limits;
 mod member;
+mod member_exec;
 mod process_1;
+mod resources;
 mod sandbox;
-mod trouble;
+mod specs;
 mod within;
 
 pub use engine::{Engine, NoEngine};

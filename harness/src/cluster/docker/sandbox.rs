@@ -17,12 +17,12 @@ use runs::member::MemberId;
 use tokio::sync::watch;
 
 use super::agent::Agent;
-use super::belongings::Belongings;
 use super::container::{self, Exit};
+use super::failure::FirstFailure;
 use super::image::{DATA, EXECUTABLE};
 use super::labels::SANDBOX;
 use super::limits::{MEMORY_BYTES, MOST_PROCESSES};
-use super::trouble::Trouble;
+use super::resources::Resources;
 use super::within::OUTPUT;
 use crate::cluster::voice::Place;
 
@@ -47,7 +47,7 @@ pub(super) struct Sandbox {
 
 /// What a sandbox is made of.
 pub(super) struct Plan<'a> {
-    pub(super) belongings: &'a Belongings,
+    pub(super) resources: &'a Resources,
     pub(super) image: &'a str,
     pub(super) network: &'a str,
     /// The member's volumes and where they are mounted.
@@ -62,19 +62,19 @@ pub(super) struct Plan<'a> {
     pub(super) hostname: Option<&'a str>,
     /// What others call it.
     pub(super) aliases: &'a [String],
-    pub(super) trouble: &'a Trouble,
+    pub(super) failure: &'a FirstFailure,
 }
 
 impl Plan<'_> {
     /// Starts the sandbox of a member.
     pub(super) async fn start(&self, member: &Place) -> anyhow::Result<Sandbox> {
         let part = format!("n{}-sandbox", member.id.0);
-        let engine = self.belongings.engine();
-        let id = container::make(self.belongings, &self.belongings.name(&part), self.body(member.id)).await?;
+        let engine = self.resources.engine();
+        let id = container::make(self.resources, &self.resources.name(&part), self.body(member.id)).await?;
         let attached = container::attach(engine, &id, true).await?;
-        let exit = container::start(self.belongings, &id).await?;
+        let exit = container::start(self.resources, &id).await?;
         let log = crate::cluster::voice::append(&member.folder.join("agent.log"))?;
-        let agent = Arc::new(Agent::new(engine, self.trouble, member.id, attached, log));
+        let agent = Arc::new(Agent::new(engine, self.failure, member.id, attached, log));
         self.watch(Arc::clone(&agent), exit);
         let (address, published) =
             self.look(&id).await.with_context(|| format!("the sandbox of n{}", member.id.0))?;
@@ -96,7 +96,7 @@ impl Plan<'_> {
                     EndpointSettings { aliases: Some(self.aliases.to_vec()), ..EndpointSettings::default() },
                 )])),
             }),
-            labels: Some(self.belongings.labels().of(SANDBOX)),
+            labels: Some(self.resources.labels().of(SANDBOX)),
             attach_stdin: Some(true),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
@@ -126,7 +126,7 @@ impl Plan<'_> {
     async fn look(&self, id: &str) -> anyhow::Result<(IpAddr, BTreeMap<u16, u16>)> {
         let name = id.to_owned();
         let seen = self
-            .belongings
+            .resources
             .engine()
             .call("looking at a container", LOOK_PATIENCE, |docker| async move {
                 docker.inspect_container(&name, None).await
@@ -150,7 +150,7 @@ impl Plan<'_> {
 
     /// Sees to it that its end, or its silence, is told.
     fn watch(&self, agent: Arc<Agent>, mut exit: watch::Receiver<Option<Exit>>) {
-        let (engine, trouble) = (self.belongings.engine().clone(), self.trouble.clone());
+        let (engine, failure) = (self.resources.engine().clone(), self.failure.clone());
         let task = async move {
             let silent = async {
                 loop {
@@ -164,14 +164,14 @@ impl Plan<'_> {
                 gone = agent.gone() => gone,
                 silent = silent => silent,
             };
-            if trouble.is_expected() {
+            if failure.is_expected() {
                 return;
             }
             let ended = tokio::time::timeout(EXIT_PATIENCE, exit.wait_for(Option::is_some)).await;
             let ended = ended.ok().and_then(Result::ok).and_then(|exit| exit.clone());
-            trouble.tell_about_sandbox(&engine, agent.member(), &why, ended.as_ref()).await;
+            failure.report_sandbox(&engine, agent.member(), &why, ended.as_ref()).await;
         };
-        self.belongings.engine().spawn(task);
+        self.resources.engine().spawn(task);
     }
 }
 

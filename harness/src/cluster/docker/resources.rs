@@ -1,7 +1,7 @@
-//! What a run has on an engine: it is made under one gate, and goes through one door.
+//! What a run owns on an engine. Creation is serialized by one lock; removal goes through one function.
 //!
-//! Nothing is remembered that could be forgotten: everything carries the run's label, and what is removed is
-//! what the engine says carries it. The gate sees to it that nothing is made behind the back of the removal.
+//! No list is kept that could be incomplete: everything carries the run's label, and what is removed is what
+//! the engine says carries it. The lock sees to it that nothing is created after the removal began.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,20 +16,20 @@ use super::engine::{Engine, EngineError, engine_is_gone};
 use super::inventory::{self, Removed};
 use super::labels::Labels;
 
-/// How long things that are being made may take before the removal begins without them.
-const GATE_PATIENCE: Duration = Duration::from_secs(10);
+/// How long creations that are under way may take before the removal begins without them.
+const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a removal may take when nobody can wait asynchronously any more.
 const DROP_PATIENCE: Duration = Duration::from_secs(15);
 
 /// Everything of one run. When it is dropped, whatever led there, all of it is removed.
-pub(super) struct Belongings {
+pub(super) struct Resources {
     engine: Engine,
     labels: Labels,
     open: Arc<RwLock<bool>>,
     closing: Arc<AtomicBool>,
 }
 
-impl Belongings {
+impl Resources {
     /// Nothing yet.
     pub(super) fn new(engine: Engine, token: &str) -> Self {
         Self {
@@ -40,32 +40,32 @@ impl Belongings {
         }
     }
 
-    /// Where they are.
+    /// The engine.
     pub(super) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// What they carry.
+    /// What every resource carries.
     pub(super) fn labels(&self) -> &Labels {
         &self.labels
     }
 
-    /// Raised when they are about to be removed: what ends from then on ends as it should.
+    /// Raised when they are about to be removed: an end from then on is expected.
     pub(super) fn closing(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.closing)
     }
 
-    /// Says that what ends from now on ends as it should.
+    /// Says that an end from now on is expected.
     pub(super) fn announce_end(&self) {
         self.closing.store(true, Ordering::SeqCst);
     }
 
-    /// A name for a thing that is for `part`.
+    /// A name for the resource of `part`.
     pub(super) fn name(&self, part: &str) -> String {
         format!("harness-{}-{part}", self.labels.short())
     }
 
-    /// Makes something, unless the removal has begun.
+    /// Creates something, unless the removal has begun.
     pub(super) async fn make<T, F>(
         &self,
         what: &str,
@@ -80,7 +80,7 @@ impl Belongings {
         if !*open {
             bail!("{what} comes too late: the run is being cleaned up");
         }
-        // The gate is held by the call itself, which goes on when whoever asked is gone.
+        // The call itself holds the lock, because it goes on when its caller is gone.
         let guarded = move |docker: Docker| async move {
             let made = request(docker).await;
             drop(open);
@@ -107,7 +107,7 @@ impl Belongings {
 }
 
 async fn close(open: &RwLock<bool>) {
-    if let Ok(mut open) = tokio::time::timeout(GATE_PATIENCE, open.write()).await {
+    if let Ok(mut open) = tokio::time::timeout(LOCK_PATIENCE, open.write()).await {
         *open = false;
     }
 }
@@ -118,7 +118,7 @@ async fn remove_all(engine: &Engine, token: &str) -> Result<Removed, EngineError
     inventory::empty(engine, &[token.to_owned()]).await
 }
 
-impl Drop for Belongings {
+impl Drop for Resources {
     /// Usually there is nothing left to do. After a panic or an interrupt there is, and then this waits.
     fn drop(&mut self) {
         if self.open.try_read().is_ok_and(|open| !*open) {

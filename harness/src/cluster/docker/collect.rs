@@ -1,4 +1,4 @@
-//! Brings the members' data home before their volumes go, so that a run that was not valid can be looked at.
+//! Collects members' data before their volumes are removed, so that a run that was not valid can be examined.
 
 use std::fs;
 use std::io;
@@ -12,14 +12,14 @@ use tar::{Archive, EntryType};
 
 use super::engine::Engine;
 
-/// What one member's folder may hold; more is not brought home. Apache ZooKeeper makes its log 64 MiB long
+/// What one member's folder may hold; more is not collected. Apache ZooKeeper makes its log 64 MiB long
 /// before anything is in it.
 const MAX_BYTES: usize = 128 * 1024 * 1024;
 /// How long it may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Copies a folder of a container into a folder of this machine.
-pub(super) async fn bring_home(engine: &Engine, id: &str, path: &str, target: &Path) -> anyhow::Result<()> {
+pub(super) async fn folder(engine: &Engine, id: &str, path: &str, target: &Path) -> anyhow::Result<()> {
     let options = DownloadFromContainerOptionsBuilder::new().path(path).build();
     let id = id.to_owned();
     let tar = engine

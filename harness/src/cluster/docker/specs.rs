@@ -1,8 +1,7 @@
-//! What containers are made of: members of our own image or of one that was named, and what stands beside
-//! them.
+//! Specifications of containers: of members, by our own image or by one that was named, and of services that
+//! are no members.
 //!
-//! What runs in them is the system's word ([`Contained`]). An image that was named keeps its user and its
-//! root.
+//! The system says what runs in them ([`Contained`]). An image that was named keeps its user and its root.
 
 use std::collections::HashMap;
 

@@ -1,10 +1,9 @@
 //! The container of the user's client, where that is a service: each of its processes is a command in it.
 //!
 //! The engine starts a command and hands over its streams, but can't end it. One whose input ends is to end
-//! by itself. So that one that hangs ends as well, a shell says its process id first, where there is one, and
-//! becomes the command, and a second command kills it with its group. Without a shell it stays until its
-//! container goes. What it does meanwhile nobody hears: its operation may take effect or not, as any whose
-//! answer did not come.
+//! by itself. A command may hang. So a shell, if there is one, first writes its process id and then becomes the
+//! command, and a second command kills it with its group. Without a shell it stays until its container goes.
+//! Nobody reads what it writes meanwhile: its operation may take effect or not, as any without an answer.
 
 use std::fmt;
 use std::fs::File;
@@ -38,7 +37,7 @@ const AT_A_TIME: usize = 2;
 const MOST_WAITING: usize = 1 << 16;
 /// No process id is longer.
 const LONGEST_ID: usize = 20;
-/// Says its process id, and becomes a command.
+/// Writes its process id, and becomes a command.
 const SAY_AND_RUN: &str = "echo $$; exec \"$@\"";
 /// Kills a process with its group, or alone where it leads none.
 const KILL: &str = "kill -9 -\"$1\" || kill -9 \"$1\"";
@@ -46,14 +45,14 @@ const KILL: &str = "kill -9 -\"$1\" || kill -9 \"$1\"";
 type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 
 /// The container.
-pub(super) struct Home {
+pub(super) struct ClientContainer {
     engine: Engine,
     container: String,
     has_a_shell: bool,
     turns: Arc<Semaphore>,
 }
 
-impl Home {
+impl ClientContainer {
     /// The container of that id, which runs.
     pub(super) async fn find(engine: &Engine, container: String) -> Self {
         let shell = within::has_a_shell(engine, &container, &Shells::default()).await;
@@ -62,13 +61,13 @@ impl Home {
     }
 }
 
-impl fmt::Debug for Home {
+impl fmt::Debug for ClientContainer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Home").field("container", &self.container).finish_non_exhaustive()
+        f.debug_struct("ClientContainer").field("container", &self.container).finish_non_exhaustive()
     }
 }
 
-impl Alongside for Home {
+impl Alongside for ClientContainer {
     fn start(
         &self,
         words: Vec<String>,

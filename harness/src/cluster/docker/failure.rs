@@ -1,4 +1,4 @@
-//! What broke, told once: by whoever sees it first, to whoever runs the run.
+//! The first failure of a run's containers. Whoever sees one reports it; the run waits for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,15 +9,15 @@ use tokio::sync::watch;
 use super::container::Exit;
 use super::engine::{Engine, engine_is_gone};
 
-/// Where it is told. Clones are the same.
+/// Where it is reported. Clones share it.
 #[derive(Clone)]
-pub(super) struct Trouble {
+pub(super) struct FirstFailure {
     told: watch::Sender<Option<String>>,
-    /// Raised when the run cleans up: what ends then ends as it should.
+    /// Raised when the run cleans up: an end is expected then.
     expected: Arc<AtomicBool>,
 }
 
-impl Trouble {
+impl FirstFailure {
     /// None so far.
     pub(super) fn none(expected: Arc<AtomicBool>) -> Self {
         Self { told: watch::Sender::new(None), expected }
@@ -28,8 +28,8 @@ impl Trouble {
         self.expected.load(Ordering::SeqCst)
     }
 
-    /// Tells; the first one counts.
-    pub(super) fn tell(&self, what: String) {
+    /// Reports one; the first counts.
+    pub(super) fn report(&self, what: String) {
         if !self.is_expected() {
             self.told.send_if_modified(|told| {
                 told.is_none() && {
@@ -40,8 +40,8 @@ impl Trouble {
         }
     }
 
-    /// Tells what became of a sandbox, or of the engine below it.
-    pub(super) async fn tell_about_sandbox(
+    /// Reports the end of a sandbox, or that the engine is gone.
+    pub(super) async fn report_sandbox(
         &self,
         engine: &Engine,
         member: MemberId,
@@ -49,17 +49,17 @@ impl Trouble {
         exit: Option<&Exit>,
     ) {
         if let Err(error) = engine.ping().await {
-            self.tell(engine_is_gone(&error.to_string()));
+            self.report(engine_is_gone(&error.to_string()));
             return;
         }
         let how = match exit {
             Some(exit @ (Exit::Status(_) | Exit::OutOfMemory | Exit::Forgotten)) => exit.words(),
             Some(Exit::Untold(_)) | None => seen.to_owned(),
         };
-        self.tell(format!("the sandbox of n{} ended ({how})", member.0));
+        self.report(format!("the sandbox of n{} ended ({how})", member.0));
     }
 
-    /// Completes when there is some.
+    /// Completes when there is one.
     pub(super) async fn wait(&self) -> String {
         let mut told = self.told.subscribe();
         let what = told.wait_for(Option::is_some).await.map(|what| what.clone().unwrap_or_default());

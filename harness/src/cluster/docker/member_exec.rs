@@ -20,13 +20,13 @@ use super::engine::{Cause, Engine, EngineError};
 /// No output that is of use is longer.
 const MOST_BYTES: usize = 1 << 16;
 
-/// Runs commands in the containers of members.
-pub(super) struct Insider {
+/// Runs commands in members' containers.
+pub(super) struct MemberExec {
     engine: Engine,
     containers: Mutex<BTreeMap<MemberId, String>>,
 }
 
-impl Insider {
+impl MemberExec {
     /// No container is known yet.
     pub(super) fn new(engine: Engine) -> Self {
         Self { engine, containers: Mutex::default() }
@@ -43,7 +43,7 @@ impl Insider {
     }
 }
 
-impl Inside for Insider {
+impl Inside for MemberExec {
     fn run(&self, member: MemberId, words: Vec<String>, within: Duration) -> Async<'static, io::Result<Ran>> {
         let container = self.container(member);
         let engine = self.engine.clone();
