@@ -262,11 +262,6 @@ fn each_model_judges_a_history_of_its_functions_without_being_named() {
         ("set", pair("add", "1", "1") + &pair("read", "nil", "[1]"), pair("read", "nil", "[1 2]")),
         ("queue", pair("enqueue", "1", "1") + &pair("dequeue", "nil", "1"), pair("dequeue", "nil", "2")),
         (
-            "znode",
-            pair("create", "{:path \"/a\"}", "{:path \"/a\"}"),
-            pair("delete", "{:path \"/b\"}", "nil"),
-        ),
-        (
             "list-append",
             pair("txn", "[[:append 1 1] [:r 1 nil]]", "[[:append 1 1] [:r 1 [1]]]"),
             pair("txn", "[[:r 1 nil]]", "[[:r 1 [2]]]"),
@@ -347,7 +342,7 @@ fn models_and_conditions_are_listed_in_the_help_and_by_list() {
     let help = stdout(&harness(folder.path(), &["check", "--help"]));
     let models = stdout(&harness(folder.path(), &["list", "models"]));
     let conditions = stdout(&harness(folder.path(), &["list", "conditions"]));
-    for name in ["register", "cas-register", "kv", "mutex", "set", "queue", "znode", "list-append"] {
+    for name in ["register", "cas-register", "kv", "mutex", "set", "queue", "list-append"] {
         assert!(help.contains(&format!("\n  {name} ")) && models.contains(name), "{name}: {help}");
     }
     for name in ["linearizable", "ordered-sequential", "session", "strict-serializable", "read-committed"] {

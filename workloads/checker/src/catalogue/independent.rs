@@ -76,7 +76,7 @@ fn argument(model: ModelName, f: &str) -> Argument {
 
 /// Whether keys of this model's objects stand in a field of their own.
 fn has_keys(model: ModelName) -> bool {
-    !matches!(model, ModelName::MultiRegister | ModelName::ListAppend | ModelName::Znode | ModelName::Watch)
+    !matches!(model, ModelName::MultiRegister | ModelName::ListAppend | ModelName::Watch)
 }
 
 /// Whether keys of this model's objects may stand in its values.

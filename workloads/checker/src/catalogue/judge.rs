@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
-use serde_json::json;
 
 use super::independent::{Independent, Records};
 use super::keyed::Registers;
@@ -18,8 +17,6 @@ use crate::model::multi_register::MultiRegister;
 use crate::model::mutex::Mutex;
 use crate::model::queue::Queue;
 use crate::model::set::Set;
-use crate::model::znode::witness::{Finding, Promise, claimed};
-use crate::model::znode::{self, Tree};
 use crate::model::{Call, Model, pair};
 use crate::verdict::{CheckResult, Judged, PartOrder, Verdict};
 use crate::{linearizable, order, search, txn, watch};
@@ -134,7 +131,6 @@ fn together(records: Records<'_>, is_keyed: bool, question: &Question) -> Result
         ModelName::Counter if is_keyed => object(&Keyed::new(Counter), records, question),
         ModelName::Counter => object(&Counter, records, question),
         ModelName::MultiRegister => of_several_registers(records, question),
-        ModelName::Znode => Ok((of_znodes(records, question)?, true)),
         ModelName::Watch => match condition {
             Condition::Notified(promised) => {
                 let history = registers(&mut only(model, records))?;
@@ -225,12 +221,6 @@ fn confirm_together(
         ModelName::Counter if is_keyed => confirm_object(&Keyed::new(Counter), records, witness, real_time),
         ModelName::Counter => confirm_object(&Counter, records, witness, real_time),
         ModelName::MultiRegister => confirm_several_registers(records, witness, real_time),
-        ModelName::Znode => {
-            let tree = Tree::default();
-            let calls = pair(&tree, records)?;
-            let tree = tree.parted(&calls);
-            confirm_orders(&tree, &calls, session, witness, real_time)
-        }
         ModelName::ListAppend | ModelName::Watch => Err(Unconfirmed::Condition),
     }
 }
@@ -309,11 +299,6 @@ where
     }
 }
 
-/// The session in whose order an operation on the tree stands, where the line names it.
-fn session(call: &Call<znode::Op>) -> u64 {
-    call.op.session.unwrap_or(call.process)
-}
-
 /// Several registers: from whatever they may have held at first.
 fn of_several_registers(records: Records<'_>, question: &Question) -> Result<(Judged, bool), Refusal> {
     let model = MultiRegister::default();
@@ -357,39 +342,6 @@ fn confirm_several_registers(
         }
     }
     confirmed
-}
-
-/// The tree: the order of the zxids first, which is the system's own claim and is confirmed by itself; then
-/// the searches, in parts where the tree falls into some.
-fn of_znodes(records: Records<'_>, question: &Question) -> Result<Judged, Refusal> {
-    let tree = Tree::default();
-    let calls = pair(&tree, records)?;
-    let promise = match question.condition {
-        Condition::Linearizable => Some(Promise::Linearizable),
-        Condition::OrderedSequential => Some(Promise::OrderedSequential),
-        Condition::Sequential | Condition::Session | Condition::Transactions(_) | Condition::Notified(_) => {
-            None
-        }
-    };
-    let claim = promise.map(|promise| claimed(&tree, &calls, promise));
-    if let Some(Finding::Confirmed(order)) = claim {
-        let summary = format!("the order of the zxids explains {} operations", order.len());
-        let result = CheckResult::new(question.condition.name(), Verdict::Valid, summary)
-            .with_evidence(json!({"ops": calls.len()}))
-            .with_decided_by("zxid-order");
-        let order = order.into_iter().filter_map(|at| calls.get(at)).map(|call| call.index).collect();
-        return Ok(Judged { result, witness: vec![PartOrder { part: None, order }] });
-    }
-    let tree = tree.parted(&calls);
-    let mut judged = searched(&tree, &calls, session, question);
-    // Zxids that contradict each other are no violation of this condition, and worth knowing.
-    if let Some(Finding::Contradicted(contradiction)) = claim {
-        judged
-            .result
-            .summary
-            .push_str(&format!("; the zxids contradict each other: {}", contradiction.sentence));
-    }
-    Ok(judged)
 }
 
 /// The operations of registers.

@@ -24,8 +24,6 @@ pub enum ModelName {
     Queue,
     /// A counter.
     Counter,
-    /// ZooKeeper's tree.
-    Znode,
     /// Transactions on lists that grow.
     ListAppend,
     /// Registers that are read and written together.
@@ -53,7 +51,7 @@ pub enum Condition {
 
 impl ModelName {
     /// All of them. Where several fit a history's functions, the first is guessed.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::CasRegister,
         Self::Register,
         Self::Kv,
@@ -61,7 +59,6 @@ impl ModelName {
         Self::Set,
         Self::Queue,
         Self::Counter,
-        Self::Znode,
         Self::ListAppend,
         Self::MultiRegister,
         Self::Watch,
@@ -79,7 +76,6 @@ impl ModelName {
             Self::Queue => "queue",
             Self::Counter => "counter",
             Self::MultiRegister => "multi-register",
-            Self::Znode => "znode",
             Self::ListAppend => "list-append",
             Self::Watch => "watch",
         }
@@ -97,7 +93,6 @@ impl ModelName {
             Self::Counter => "a counter, 0 at first",
             Self::MultiRegister => "several registers, read and written together by transactions",
             Self::Queue => "a queue, first in, first out, empty at first",
-            Self::Znode => "ZooKeeper's tree, with what each Stat shows",
             Self::Watch => "a register for each key, and watchers that are told how it changes",
             Self::ListAppend => "transactions of appends to lists and reads of them, as Elle takes them",
         }
@@ -115,10 +110,6 @@ impl ModelName {
             Self::Queue => &["enqueue", "dequeue"],
             Self::Counter => &["add", "read"],
             Self::MultiRegister => &["txn", "read", "write"],
-            Self::Znode => &[
-                "create", "delete", "check", "set", "get", "exists", "children", "multi", "close", "expire",
-                "leave",
-            ],
             Self::ListAppend => &["txn"],
             Self::Watch => &["write", "watch", "read"],
         }
@@ -133,7 +124,6 @@ impl ModelName {
             Self::Kv | Self::Mutex | Self::Set | Self::Queue | Self::Counter | Self::MultiRegister => {
                 &[Linearizable, OrderedSequential, Sequential]
             }
-            Self::Znode => &[OrderedSequential, Linearizable, Sequential],
             Self::Watch => &[Notified(Promised::EveryChange), Notified(Promised::Latest)],
             Self::ListAppend => &[
                 Transactions(Isolation::StrictSerializable),
@@ -298,7 +288,6 @@ mod tests {
         assert_eq!(ModelName::guess(["enqueue"]), Some(ModelName::Queue));
         assert_eq!(ModelName::guess(["read", "add"]), Some(ModelName::Set));
         assert_eq!(ModelName::guess(["append", "get"]), Some(ModelName::Kv));
-        assert_eq!(ModelName::guess(["children", "get"]), Some(ModelName::Znode));
         assert_eq!(ModelName::guess(["write", "watch"]), Some(ModelName::Watch));
         assert_eq!(ModelName::guess(["read", "frobnicate"]), None);
         assert_eq!(ModelName::guess([]), None);

@@ -71,7 +71,6 @@ mod read_texts;
 pub mod register;
 pub mod set;
 mod text;
-pub mod znode;
 
 use std::fmt::Debug;
 use std::hash::Hash;
