@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use checker::catalogue::ModelName;
 use checker::history::{Event, History, Record};
 use checker::model::counter::Counter;
+use checker::model::keyed::Keyed;
 use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
 use checker::model::queue::Queue;
@@ -176,7 +177,7 @@ fn mean(way: Way, options: Options) -> (f64, Verdict) {
                 falsified: false,
             });
             match model {
-                ModelName::Kv => object(&Kv::default(), records),
+                ModelName::Kv => object(&Keyed::new(Kv::default()), records),
                 ModelName::Mutex => object(&Mutex, records),
                 ModelName::Set => object(&Set::default(), records),
                 ModelName::Queue => object(&Queue::default(), records),

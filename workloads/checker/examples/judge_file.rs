@@ -21,6 +21,7 @@ use checker::Budget;
 use checker::catalogue::{self, ModelName, Question};
 use checker::history::{LoadError, Record, records};
 use checker::model::counter::Counter;
+use checker::model::keyed::Keyed;
 use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
 use checker::model::queue::Queue;
@@ -50,8 +51,8 @@ fn judge(model: &str, threads: NonZeroUsize, file: &str) -> Result<String, Box<d
     let count = read.len();
     let begun = Clock::now();
     let (judged, since) = match model {
-        "kv" => object(&Kv::default(), read, threads)?,
-        "kv-whole" => object(&Kv::whole(), read, threads)?,
+        "kv" => object(&Keyed::new(Kv::default()), read, threads)?,
+        "kv-whole" => object(&Keyed::whole(Kv::default()), read, threads)?,
         "mutex" => object(&Mutex, read, threads)?,
         "set" => object(&Set::default(), read, threads)?,
         "set-whole" => object(&Set::whole(), read, threads)?,

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use checker::budget::Meter;
 use checker::history::{Loaded, load, records};
+use checker::model::keyed::Keyed;
 use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
 use checker::model::register::Register;
@@ -159,8 +160,8 @@ impl Tally {
                 let register = Register::default().with_refusals().with_reads_of_nothing();
                 [of_registers(path), of_any(&register, path)].concat()
             }
-            "kv" if model.contains("whole") => of_any(&Kv::whole(), path),
-            "kv" => of_any(&Kv::default(), path),
+            "kv" if model.contains("whole") => of_any(&Keyed::whole(Kv::default()), path),
+            "kv" => of_any(&Keyed::new(Kv::default()), path),
             "mutex" => of_any(&Mutex, path),
             other => panic!("{name}: no model {other}"),
         };

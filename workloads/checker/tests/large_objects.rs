@@ -8,6 +8,7 @@ use checker::Budget;
 use checker::chance::Chance;
 use checker::history::{Datum, EventKind, LoadError, Record};
 use checker::model::counter::Counter;
+use checker::model::keyed::Keyed;
 use checker::model::kv::Kv;
 use checker::model::mutex::Mutex;
 use checker::model::queue::Queue;
@@ -292,11 +293,11 @@ fn appended(rounds: usize, at_once: usize, read: impl Fn(String) -> String) -> V
 fn appends_at_once_are_put_in_the_order_that_is_read_or_in_none() {
     let (rounds, at_once) = (ops() / 100, 10);
     let right = appended(rounds, at_once, |text| text);
-    assert_eq!(judge("appends at once", &Kv::default(), &right).0, Verdict::Valid);
+    assert_eq!(judge("appends at once", &Keyed::new(Kv::default()), &right).0, Verdict::Valid);
     // Two rounds that change places: all permutations of ten, of which none is right.
     let wrong =
         appended(rounds, at_once, |text| text.replace("3.", "x.").replace("4.", "3.").replace("x.", "4."));
-    assert_eq!(judge("appends at once, out of order", &Kv::default(), &wrong).0, Verdict::Invalid);
+    assert_eq!(judge("appends at once, out of order", &Keyed::new(Kv::default()), &wrong).0, Verdict::Invalid);
 }
 
 #[test]
@@ -327,7 +328,7 @@ fn a_map_and_a_register_are_judged() {
         },
         1,
     );
-    assert_eq!(judge("kv", &Kv::default(), &records).0, Verdict::Valid);
+    assert_eq!(judge("kv", &Keyed::new(Kv::default()), &records).0, Verdict::Valid);
     let mut held = Datum::Nil;
     let records = history(
         |chance, n| match chance.below(10) {

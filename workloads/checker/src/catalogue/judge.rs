@@ -121,7 +121,7 @@ fn together(records: Records<'_>, is_keyed: bool, question: &Question) -> Result
             let is_idle = !history.ops().iter().any(happened);
             Ok((judged, is_idle || history.ops().iter().any(tells)))
         }
-        ModelName::Kv => object(&Kv::default(), records, question),
+        ModelName::Kv => object(&Keyed::new(Kv::default()), records, question),
         ModelName::Mutex if is_keyed => object(&Keyed::new(Mutex), records, question),
         ModelName::Mutex => object(&Mutex, records, question),
         ModelName::Set if is_keyed => object(&Keyed::new(Set::default()), records, question),
@@ -207,7 +207,7 @@ fn confirm_together(
         ModelName::CasRegister | ModelName::Register => {
             confirm_object(&Registers::default(), &mut only(model, records), witness, real_time)
         }
-        ModelName::Kv => confirm_object(&Kv::default(), records, witness, real_time),
+        ModelName::Kv => confirm_object(&Keyed::new(Kv::default()), records, witness, real_time),
         ModelName::Mutex if is_keyed => confirm_object(&Keyed::new(Mutex), records, witness, real_time),
         ModelName::Mutex => confirm_object(&Mutex, records, witness, real_time),
         ModelName::Set if is_keyed => {

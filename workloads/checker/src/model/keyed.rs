@@ -1,5 +1,7 @@
 //! The same object under many keys, each independent of the others: what tests of many small objects are of.
 
+use std::sync::Arc;
+
 use super::names::Names;
 use super::{Call, Model};
 use crate::history::{Datum, Rank, Record};
@@ -8,9 +10,10 @@ use crate::history::{Datum, Rank, Record};
 #[derive(Debug, Default)]
 pub struct Keyed<M> {
     object: M,
-    keys: Names,
+    keys: Arc<Names>,
     /// A key, and a part of its object where it has parts.
-    parts: Names,
+    parts: Arc<Names>,
+    whole: bool,
 }
 
 /// What the objects hold that do not hold what they held at first, by the number of their key.
@@ -20,7 +23,28 @@ impl<M: Model> Keyed<M> {
     /// Objects as this one.
     #[must_use]
     pub fn new(object: M) -> Self {
-        Self { object, keys: Names::default(), parts: Names::default() }
+        Self { object, keys: Arc::default(), parts: Arc::default(), whole: false }
+    }
+
+    /// The same, all keys as one object: it has the same verdicts and costs more. It is there to test the
+    /// searches.
+    #[must_use]
+    pub fn whole(object: M) -> Self {
+        Self { whole: true, ..Self::new(object) }
+    }
+
+    /// The object that is under each key.
+    #[cfg(test)]
+    pub(crate) fn object(&self) -> &M {
+        &self.object
+    }
+
+    /// An operation on the object under `key`.
+    ///
+    /// # Errors
+    /// When there are more keys than numbers.
+    pub(crate) fn under(&self, key: &Datum, op: M::Op) -> Result<(u32, M::Op), String> {
+        Ok((self.keys.number(key)?, op))
     }
 
     fn inner(call: &Call<(u32, M::Op)>) -> Call<M::Op> {
@@ -59,10 +83,19 @@ impl<M: Model> Model for Keyed<M> {
 
     fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<Self::Op>, String> {
         let Some(op) = self.object.decode(invoked, completed)? else { return Ok(None) };
-        Ok(Some((self.keys.number(&invoked.key)?, op)))
+        self.under(&invoked.key, op).map(Some)
+    }
+
+    fn as_seen_by(&self, calls: &[&Call<Self::Op>]) -> Option<Self> {
+        let inner: Vec<Call<M::Op>> = calls.iter().map(|call| Self::inner(call)).collect();
+        let object = self.object.as_seen_by(&inner.iter().collect::<Vec<_>>())?;
+        Some(Self { object, keys: Arc::clone(&self.keys), parts: Arc::clone(&self.parts), whole: self.whole })
     }
 
     fn part(&self, (key, op): &Self::Op) -> Option<u64> {
+        if self.whole {
+            return None;
+        }
         let name = self.keys.name(*key);
         let part = match self.object.part(op) {
             None => name,

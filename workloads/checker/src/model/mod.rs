@@ -59,7 +59,6 @@
 pub mod counter;
 pub mod keyed;
 pub mod kv;
-mod kv_op;
 pub mod multi_register;
 pub mod mutex;
 mod names;
@@ -67,10 +66,8 @@ mod pair;
 pub mod queue;
 mod queue_op;
 mod queue_order;
-mod read_texts;
 pub mod register;
 pub mod set;
-mod text;
 
 use std::fmt::Debug;
 use std::hash::Hash;

@@ -13,9 +13,10 @@ use super::{Found, depth_first, frontier, judge, plain, shrink};
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
 use crate::confirm;
-use crate::history::{Datum, NEVER, Rank};
+use crate::history::{Datum, EventKind, NEVER, Rank, Record};
 use crate::model::counter::{Counter, CounterOp};
-use crate::model::kv::{Kv, KvAction, KvOp};
+use crate::model::keyed::Keyed;
+use crate::model::kv::{Kv, KvOp};
 use crate::model::mutex::{Mutex, MutexOp};
 use crate::model::queue::{Queue, QueueOp};
 use crate::model::register::{Register, RegisterOp};
@@ -61,15 +62,24 @@ impl Play for Kv {
         let texts = ["", "a", "b", "ab", "aa", "ba", "aab"];
         let text = Datum::text(texts[chance.below(7_usize)]);
         let f = ["get", "get", "put", "append", "append"][chance.below(5_usize)];
-        let key = Datum::Int(chance.below(2).into());
-        let record = |kind| crate::history::Record::new(0, kind, f, key.clone(), text.clone());
-        let (invoked, answered) =
-            (record(crate::history::EventKind::Invoke), record(crate::history::EventKind::Ok));
-        self.decode(&invoked, Some(&answered)).unwrap().unwrap()
+        let record = |kind| Record::new(0, kind, f, Datum::Nil, text.clone());
+        self.decode(&record(EventKind::Invoke), Some(&record(EventKind::Ok))).unwrap().unwrap()
     }
 
     fn unanswered(&self, op: &KvOp) -> Option<KvOp> {
-        (!matches!(op.action, KvAction::Get(_))).then(|| op.clone())
+        (!matches!(op, KvOp::Get(_))).then(|| op.clone())
+    }
+}
+
+/// Two keys.
+impl<M: Play> Play for Keyed<M> {
+    fn invent(&self, chance: &mut Chance, fresh: u32) -> Self::Op {
+        let op = self.object().invent(chance, fresh);
+        self.under(&Datum::Int(chance.below(2)), op).unwrap()
+    }
+
+    fn unanswered(&self, (key, op): &Self::Op) -> Option<Self::Op> {
+        self.object().unanswered(op).map(|op| (*key, op))
     }
 }
 
@@ -434,12 +444,12 @@ fn the_searches_are_right_about_registers() {
 
 #[test]
 fn the_searches_are_right_about_keys_one_by_one() {
-    fuzz(Kv::default);
+    fuzz(|| Keyed::new(Kv::default()));
 }
 
 #[test]
 fn the_searches_are_right_about_a_map_as_a_whole() {
-    fuzz(Kv::whole);
+    fuzz(|| Keyed::whole(Kv::default()));
 }
 
 #[test]

@@ -485,6 +485,7 @@ fn count<M: Model>(model: &M, parts: &[Part<'_, M::Op>]) -> String {
 mod tests {
     use super::*;
     use crate::history::records;
+    use crate::model::keyed::Keyed;
     use crate::model::kv::Kv;
     use crate::model::pair;
 
@@ -501,7 +502,7 @@ mod tests {
     }
 
     fn judged(text: &str, budget: &Budget, threads: usize) -> CheckResult {
-        let model = Kv::default();
+        let model = Keyed::new(Kv::default());
         let calls = pair(&model, records(text.as_bytes()).unwrap()).unwrap();
         judge(&model, &calls, budget, threads, false).result
     }
@@ -538,7 +539,7 @@ mod tests {
     #[test]
     fn a_search_that_is_interrupted_and_goes_on_says_the_same() {
         let text = appended_at_once("a", 4, "2 0 1 3 ");
-        let model = Kv::default();
+        let model = Keyed::new(Kv::default());
         let calls = pair(&model, records(text.as_bytes()).unwrap()).unwrap();
         let calls: Vec<&Call<_>> = calls.iter().collect();
         let (mut depth, mut breadth) =
