@@ -7,7 +7,6 @@
 //! number.
 
 use super::blocks::{self, Tested};
-use super::frontier::{Online, Standing};
 use super::mutant::{self, Mutant};
 use super::problem::{Action, Entry, NIL, Problem, Val};
 use super::{
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
-use crate::history::{NEVER, Op, OpKind, Outcome};
+use crate::history::NEVER;
 
 pub(crate) const USUAL_CASES: u64 = 20_000;
 
@@ -247,48 +246,6 @@ fn search_says(found: Found) -> bool {
     }
 }
 
-/// The operations that an entry stands for.
-fn op_of(entry: &Entry, index: u64) -> Op {
-    let value = |value: Val| (value != NIL).then_some(i64::from(value));
-    let written = |value: Val| i64::from(value);
-    let (kind, done) = match entry.action {
-        Action::Read(held) => (OpKind::Read { value: value(held) }, Outcome::Ok),
-        Action::Write(to) => (OpKind::Write { value: written(to) }, Outcome::Ok),
-        Action::Cas { from, to } => (OpKind::Cas { from: value(from), to: written(to) }, Outcome::Ok),
-        Action::Refused(from) => (OpKind::Cas { from: value(from), to: 99 }, Outcome::Fail),
-    };
-    Op {
-        index,
-        process: index,
-        key: 0,
-        kind,
-        list: None,
-        micros: None,
-        outcome: if entry.is_open() { Outcome::Info } else { done },
-        invoke_ns: u64::from(entry.call),
-        due_ns: None,
-        complete_ns: None,
-        call: entry.call,
-        ret: entry.ret,
-        by: None,
-        node: None,
-        session: None,
-        zxid: None,
-        version: entry.version,
-        mzxid: None,
-        expect: None,
-        error: None,
-    }
-}
-
-fn online_says(problem: &Problem, lookahead: usize) -> bool {
-    let mut online = Online::new(lookahead);
-    for (entry, index) in problem.entries.iter().zip(0..) {
-        online.push(&op_of(entry, index), &mut meter()).unwrap();
-    }
-    online.finish(&mut meter()).unwrap() == Standing::Order
-}
-
 fn an_order_is_one(problem: &Problem, searched: &Searched) -> bool {
     match (&searched.found, &searched.order) {
         (Found::Order, Some(order)) => order::verify(problem, order).is_ok(),
@@ -348,9 +305,6 @@ fn searches_are_right(problem: &Problem, truth: bool, context: &dyn Fn() -> Stri
     assert_eq!(search_says(dfs::plain(problem, &mut meter())), truth, "plain {}", context());
     assert_eq!(search_says(dfs::reduced(problem, &mut meter())), truth, "depth first {}", context());
     assert_eq!(search_says(frontier::search(problem, &mut meter())), truth, "frontier {}", context());
-    for lookahead in [0, 3, 100] {
-        assert_eq!(online_says(problem, lookahead), truth, "fed, {lookahead} {}", context());
-    }
     let by_frontier = frontier::search_for(problem, true, &mut meter());
     assert!(an_order_is_one(problem, &by_frontier), "frontier {by_frontier:?} {}", context());
     let by_depth = dfs::search(problem, &mut meter());

@@ -77,15 +77,6 @@ impl<const N: usize> Core<N> {
         self.configs.first().map(|config| self.trail.order(config.node))
     }
 
-    /// Names every value that something in the frontier mentions.
-    pub(super) fn values(&self, mut name: impl FnMut(Val)) {
-        self.configs.iter().for_each(|config| name(config.state));
-        let members = slots(self.occupied).map(|slot| self.members[slot].action);
-        for action in members.chain((0..self.opens.live()).map(|nth| self.opens.nth_live(nth).1)) {
-            action.written().into_iter().chain(action.mentioned()).for_each(&mut name);
-        }
-    }
-
     fn bytes_beside_table(&self) -> usize {
         self.configs.capacity() * size_of::<Config<N>>()
             + self.trail.bytes()

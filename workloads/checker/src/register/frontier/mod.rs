@@ -34,13 +34,10 @@
 
 mod ahead;
 mod core;
-mod online;
 mod opens;
 mod sets;
 mod table;
 mod trail;
-
-pub use online::{Online, Standing};
 
 use self::ahead::Whole;
 use self::core::Core;
