@@ -92,6 +92,21 @@ fn two_successful_compare_and_sets_from_one_value_are_shown_together() {
 }
 
 #[test]
+fn of_a_counter_the_sentence_says_what_became_of_an_increment() {
+    let counted = |script: &str| explain(script).0;
+    let lost = counted("write 0 ok 0 1\ncas [0,1] ok 2 3\ncas [0,2] ok 4 5\nread 2 ok 6 7");
+    assert!(lost.ends_with("written only once: one of these increments is lost"), "{lost}");
+    let doubled = counted("write 0 ok 0 1\ncas [0,3] ok 2 3\nread 6 ok 4 5");
+    assert!(doubled.ends_with("nobody ever wrote: an increment was doubled, or invented"), "{doubled}");
+    let refused = counted("write 0 ok 0 1\ncas [0,3] fail 2 3\nread 3 ok 4 5");
+    assert!(refused.ends_with(": an increment that was refused was made"), "{refused}");
+    let stale = counted("write 0 ok 0 1\ncas [0,1] ok 2 3\nread 0 ok 4 5");
+    assert!(stale.ends_with(": what was added before that is lost"), "{stale}");
+    let no_counter = counted("write 0 ok 0 1\nwrite 9 ok 2 3\ncas [9,3] ok 4 5\nread 6 ok 6 7");
+    assert!(no_counter.ends_with("nobody ever wrote"), "{no_counter}");
+}
+
+#[test]
 fn a_refusal_while_the_value_was_held_throughout_is_a_violation() {
     let (sentence, ops) = explain(
         "write 1     ok   0 1

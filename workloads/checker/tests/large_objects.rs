@@ -297,7 +297,10 @@ fn appends_at_once_are_put_in_the_order_that_is_read_or_in_none() {
     // Two rounds that change places: all permutations of ten, of which none is right.
     let wrong =
         appended(rounds, at_once, |text| text.replace("3.", "x.").replace("4.", "3.").replace("x.", "4."));
-    assert_eq!(judge("appends at once, out of order", &Keyed::new(Kv::default()), &wrong).0, Verdict::Invalid);
+    assert_eq!(
+        judge("appends at once, out of order", &Keyed::new(Kv::default()), &wrong).0,
+        Verdict::Invalid
+    );
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
-
 use super::independent::{Independent, Records};
 use super::keyed::Registers;
 use super::{Condition, ModelName, Unconfirmed, confirm_orders};

@@ -145,8 +145,12 @@ const FREE_LOOKS: usize = 1 << 20;
 impl Beginnings {
     /// Those of what these operations read; none if it would take long to find them.
     fn of<'a>(ops: impl Iterator<Item = &'a KvOp>) -> Option<Self> {
-        let mut written =
-            Written { puts: HashSet::new(), ends: HashSet::new(), lengths: Vec::new(), ends_by: [false; 256] };
+        let mut written = Written {
+            puts: HashSet::new(),
+            ends: HashSet::new(),
+            lengths: Vec::new(),
+            ends_by: [false; 256],
+        };
         let mut read = HashSet::new();
         for op in ops {
             match op {

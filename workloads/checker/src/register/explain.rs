@@ -8,20 +8,58 @@ use super::blocks::{Contradiction, Ends};
 use super::problem::{Problem, Val};
 use super::shrink::Shrunk;
 use super::{Found, dead_ends};
-use crate::history::{Op, OpKind, called, describe, returned};
+use crate::history::{Op, OpKind, Outcome, called, describe, returned};
 use crate::verdict::{Counterexample, OpView};
 
 /// The counterexample of a violation among `ops`, the list that `problem` was made from.
 #[must_use]
 pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counterexample {
     let op = |part: usize| ops[problem.entries[shrunk.from[part]].op];
-    let (sentence, culprit) = match &shrunk.contradiction {
+    let (mut sentence, culprit) = match &shrunk.contradiction {
         Some(contradiction) => told(contradiction, &op),
         None => stuck(shrunk, &op),
     };
+    if let Some(contradiction) = &shrunk.contradiction
+        && counts(ops)
+    {
+        sentence.push_str(of_increments(contradiction, ops, &op));
+    }
     let rechecked = matches!(shrunk.plain, Found::NoOrder { .. });
     let view = |part: usize, impossible: bool| OpView::of(op(part), impossible);
     Counterexample::drawn(sentence, shrunk.from.len(), culprit, view, ops.len(), rechecked)
+}
+
+/// Whether the register is used as a counter: all that changes it are compare-and-sets to a larger value, but
+/// for those that create it.
+fn counts(ops: &[&Op]) -> bool {
+    let adds = |op: &&Op| matches!(op.kind, OpKind::Cas { from: Some(from), to } if from < to);
+    let creates = |op: &&Op| op.kind.written() == Some(0) && !matches!(op.kind, OpKind::Cas { .. });
+    ops.iter().any(adds) && ops.iter().all(|op| !op.kind.is_change() || adds(op) || creates(op))
+}
+
+/// What a contradiction means for a counter, as the end of its sentence.
+fn of_increments<'a>(
+    contradiction: &Contradiction,
+    ops: &[&Op],
+    op: &impl Fn(usize) -> &'a Op,
+) -> &'static str {
+    const REFUSED: &str = ": an increment that was refused was made";
+    const LOST: &str = ": what was added before that is lost";
+    match contradiction {
+        Contradiction::TakenTwice { .. } => ": one of these increments is lost",
+        Contradiction::Gone { seen_by, replaced_by } if replaced_by.is_empty() => {
+            let seen = match op(*seen_by).kind {
+                OpKind::Read { value } | OpKind::Cas { from: value, .. } => value,
+                _ => None,
+            };
+            let refused = |op: &&Op| op.outcome == Outcome::Fail && op.kind.written() == seen;
+            if ops.iter().any(refused) { REFUSED } else { ": an increment was doubled, or invented" }
+        }
+        Contradiction::Entangled { .. } => LOST,
+        Contradiction::Inverted { earlier, .. } if matches!(op(*earlier).kind, OpKind::Read { .. }) => LOST,
+        Contradiction::Denied { .. } => REFUSED,
+        _ => "",
+    }
 }
 
 /// The sentence of a contradiction and the operation whose answer cannot be.
