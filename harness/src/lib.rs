@@ -19,6 +19,7 @@
 //! - [`descriptors`]: how many files may be open; [`measure`]: what this machine can do;
 //!   [`progress`]: what is told meanwhile.
 //! - [`text`]: words that people type.
+//! - [`systems`]: which systems can be named.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left. [`serve`]: the same
 //!   in a browser.
 
@@ -46,6 +47,7 @@ pub mod seed;
 pub mod serve;
 pub mod sim_run;
 pub mod store;
+pub mod systems;
 pub mod template;
 pub mod text;
 pub mod worlds;

@@ -4,12 +4,12 @@
 //! says more than clap's would, and because some flags take a list of them.
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use harness_systems::catalogue;
 use harness_systems::mutant::ClientMutant;
 use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
 
 use crate::nemesis::Nemesis;
+use crate::systems::CATALOGUE;
 use crate::text::suggest;
 
 /// What there is to list.
@@ -88,7 +88,7 @@ pub(super) fn workloads() -> Vec<&'static str> {
 }
 
 pub(super) fn systems() -> Vec<&'static str> {
-    catalogue::systems().map(|system| system.name).collect()
+    CATALOGUE.systems().map(|system| system.name).collect()
 }
 
 /// Bugs of the bundled node.

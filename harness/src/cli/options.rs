@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use harness_systems::System;
-use harness_systems::catalogue::{self, Meant};
+use harness_systems::catalogue::Meant;
 use lab_mutants::Mutant;
 use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
@@ -19,6 +19,7 @@ use crate::config::{
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
 use crate::seed;
+use crate::systems::CATALOGUE;
 use crate::text::{span, suggest};
 
 /// Members, when nobody says.
@@ -134,7 +135,7 @@ fn nodes(nodes: u32) -> Result<u32, Failure> {
 
 /// The system that a name means, for an ensemble of so many.
 fn system(text: &str, meant: Meant) -> Result<Arc<dyn System>, Failure> {
-    match catalogue::choose(text, meant) {
+    match CATALOGUE.choose(text, meant) {
         Some(Ok(system)) => Ok(system),
         Some(Err(why)) => Err(Failure::usage(format!("--system {text}: {why}"))),
         None => {

@@ -124,7 +124,7 @@ mod tests {
 
     fn place(folder: &Path) -> Place {
         let events = EventLog::new(&[MemberId(1)]);
-        let system = Arc::new(harness_systems::zookeeper::ZooKeeper::Apache);
+        let system = Arc::new(harness_zookeeper::ZooKeeper::Apache);
         Place { id: MemberId(1), folder: folder.to_owned(), clock: RunClock::start(), events, system }
     }
 

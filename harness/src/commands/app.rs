@@ -3,7 +3,7 @@
 use anyhow::{Context, anyhow};
 use harness_systems::application::Program;
 use harness_systems::mutant::ClientMutant;
-use harness_systems::zookeeper::application;
+use harness_zookeeper::application;
 use std::time::Duration;
 use workloads::Kind;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use checker::verdict::Verdict as RunVerdict;
 use clap::Parser;
-use harness_systems::catalogue::{self, Meant};
+use harness_systems::catalogue::Meant;
 use nights::fence::Direction;
 use nights::measures;
 use nights::paired::{Level, MIN_PAIRS, Paired};
@@ -31,6 +31,7 @@ use crate::night::runner::newest;
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::seed;
+use crate::systems::CATALOGUE;
 
 /// Beside its time, what a run may take.
 const GRACE: Duration = Duration::from_secs(300);
@@ -277,7 +278,7 @@ fn side(text: &str, args: &CompareArgs) -> Result<Side, Failure> {
         (std::path::absolute(path).context("finding a side")?, Vec::new())
     } else if text.starts_with("--") {
         (own, text.split_ascii_whitespace().map(str::to_owned).collect())
-    } else if catalogue::choose(text, Meant::of(5)).is_some() {
+    } else if CATALOGUE.choose(text, Meant::of(5)).is_some() {
         (own, vec!["--system".to_owned(), text.to_owned()])
     } else if !text.contains(':') {
         return Err(Failure::usage(format!(

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use harness_systems::System;
-use harness_systems::catalogue::{self, Meant};
+use harness_systems::catalogue::Meant;
 use runs::numbers::count;
 
 use super::screen::print;
@@ -21,6 +21,7 @@ use crate::config::usually_wanted;
 use crate::descriptors;
 use crate::exit::{Exit, Failure};
 use crate::measure::{median_of, median_sync};
+use crate::systems::{CATALOGUE, usual};
 
 /// A disk slower than this makes every acknowledged write a long one.
 const SLOW_SYNC: Duration = Duration::from_millis(10);
@@ -77,7 +78,7 @@ fn clocks() -> Finding {
 /// The systems that have to be installed, and whether they are.
 fn systems() -> Vec<Finding> {
     let found = |name: &'static str| {
-        let system = catalogue::choose(name, Meant::of(USUAL_NODES))?
+        let system = CATALOGUE.choose(name, Meant::of(USUAL_NODES))?
             .ok()
             .filter(|system| system.traits().only_processes)?;
         let (sound, words) = match system.install(&usually_wanted(&*system, USUAL_NODES)) {
@@ -91,7 +92,7 @@ fn systems() -> Vec<Finding> {
         };
         Some(Finding { sound, what: name, words })
     };
-    catalogue::systems().filter_map(|system| found(system.name)).collect()
+    CATALOGUE.systems().filter_map(|system| found(system.name)).collect()
 }
 
 #[cfg(feature = "docker")]
@@ -157,8 +158,7 @@ fn proc_files() -> Finding {
 
 fn ports_found() -> Finding {
     let range = ports::ephemeral_start().map_or("?".to_owned(), |start| start.to_string());
-    let usual = harness_systems::zookeeper::ZooKeeper::Node.traits();
-    match Layout::of(USUAL_NODES, usual).and_then(|layout| ports::take(layout, None)) {
+    match Layout::of(USUAL_NODES, usual().traits()).and_then(|layout| ports::take(layout, None)) {
         Ok(plan) => Finding {
             sound: true,
             what: "ports",

@@ -2,7 +2,7 @@
 
 use checker::catalogue::{Condition, ModelName};
 use harness_core::mechanism::Mechanism;
-use harness_systems::catalogue::{self, Entry, Meant};
+use harness_systems::catalogue::{Entry, Meant};
 use harness_systems::mutant::ClientMutant;
 use workloads::Kind;
 
@@ -10,6 +10,7 @@ use super::screen::print;
 use crate::cli::names::LISTS;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
+use crate::systems::CATALOGUE;
 use crate::text::{span, suggest};
 use harness_core::fault::SwarmFault;
 
@@ -70,12 +71,12 @@ fn workloads() -> Vec<Row> {
 /// Each with what its runs take when nobody says otherwise.
 fn systems() -> Vec<Row> {
     let usual = |example: &str| {
-        let system = catalogue::choose(example, Meant::of(5))?.ok()?.traits();
+        let system = CATALOGUE.choose(example, Meant::of(5))?.ok()?.traits();
         let (interval, timeout) = (span::show(system.usual_interval), span::show(system.usual_peer_timeout));
         Some(format!(" [--interval {interval}, --peer-timeout {timeout}]"))
     };
     let about = |system: &Entry| format!("{}{}", system.about, usual(system.example).unwrap_or_default());
-    catalogue::systems().map(|system| (system.name, about(&system))).collect()
+    CATALOGUE.systems().map(|system| (system.name, about(&system))).collect()
 }
 
 fn models() -> Vec<Row> {

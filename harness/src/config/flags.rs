@@ -5,7 +5,7 @@
 //! a file, an image or an address counts on the command line alone, and one that nobody has put on the list
 //! is refused.
 
-use harness_systems::catalogue;
+use crate::systems::CATALOGUE;
 
 /// How far a flag in a folder is believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub fn believed(flag: &str) -> Believed {
 pub fn must_be_typed(flag: &str, value: &str) -> bool {
     match believed(flag) {
         Believed::AsItIs | Believed::Never => false,
-        Believed::ABuiltInName => !catalogue::is_built_in(value),
+        Believed::ABuiltInName => !CATALOGUE.is_built_in(value),
         Believed::OnlyTyped => true,
     }
 }

@@ -149,7 +149,7 @@ fn system(prepared: &Prepared) -> SystemInfo {
             name: format!("image {image}"),
             before: String::new(),
             after: format!("of the image {image}"),
-            rejoin_ms: whole_milliseconds(harness_systems::zookeeper::SELDOM),
+            rejoin_ms: options.system.contained().map_or(0, |how| whole_milliseconds(how.rejoins_within())),
             ..known
         },
         None => known,

@@ -9,7 +9,7 @@
 //! - [`system`]: the two traits and what they speak of; [`client`]: the third; [`look`]: what a member shows
 //!   when it is asked from outside; [`service`]: containers as a file describes them.
 //! - [`catalogue`]: every system that can be named.
-//! - [`zookeeper`]: the bundled node, Apache ZooKeeper, and ensembles of both; [`etcd`].
+//! - [`etcd`]: spoken to by a client in Rust.
 //! - [`external`]: a system of the user's own, which a file describes.
 //! - [`files`]: systems that are such files, and have a name.
 //! - [`bounded`]: files that come from outside, read within bounds.
@@ -37,7 +37,6 @@ pub mod own;
 pub mod program;
 pub mod service;
 pub mod system;
-pub mod zookeeper;
 
 use std::pin::Pin;
 

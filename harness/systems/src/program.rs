@@ -91,7 +91,7 @@ pub async fn output(mut command: Command) -> io::Result<Output> {
 }
 
 /// How long a program may take to tell its version. Java's takes seconds on a busy machine.
-pub(crate) const VERSION_PATIENCE: Duration = Duration::from_mins(1);
+pub const VERSION_PATIENCE: Duration = Duration::from_mins(1);
 /// Bytes that are kept of what a program writes.
 const MOST_HEARD: usize = 1 << 20;
 /// When a program has ended, what it wrote itself is in the pipe, and takes no longer than this.
@@ -136,7 +136,7 @@ impl Heard {
 ///
 /// # Errors
 /// When it can't be started, or does not end in time; then its group is ended.
-pub(crate) fn brief(command: &mut Command, patience: Duration) -> io::Result<Output> {
+pub fn brief(command: &mut Command, patience: Duration) -> io::Result<Output> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let (stdout, stderr) = (Heard::of(child.stdout.take()), Heard::of(child.stderr.take()));

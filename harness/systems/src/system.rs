@@ -290,6 +290,11 @@ pub trait Contained {
     /// What an image that somebody named is told by its environment.
     fn environment(&self, berth: &Berth<'_>) -> Vec<(&'static str, String)>;
 
+    /// A pause after which a member of an image that somebody named has surely tried again to join.
+    fn rejoins_within(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What each member is made of, in their order, where each has an image of its own.
     fn services(&self) -> Option<&[Service]> {
         None

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::PoisonError;
 
-use harness_systems::zookeeper::ZooKeeper;
+use harness_zookeeper::ZooKeeper;
 
 use super::image::Image;
 use super::{MACHINE, check, json, machine, text};

@@ -204,7 +204,7 @@ mod tests {
     use std::time::Duration;
 
     use harness_systems::System;
-    use harness_systems::zookeeper::ZooKeeper;
+    use harness_zookeeper::ZooKeeper;
     use runs::member::MemberId;
 
     use super::*;

@@ -8,6 +8,9 @@
 //! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what
 //! its members are told. Only local processes can be Java members; containers take any image.
 //!
+//! Whoever makes an executable registers [`SYSTEMS`] in its catalogue. The crates of the bench know nothing of
+//! this one.
+//!
 //! - `launch`: how members are started, `container`: how in containers; `log_lines`: what Java members log
 //!   that is news.
 //! - [`words`]: what members answer when they are asked from outside.
@@ -40,13 +43,37 @@ use runs::results::{Promised, SystemInfo};
 use runs::views::Stand;
 use workloads::{Applications, Kind, Promise};
 
-use crate::Async;
-use crate::application::Runs;
-use crate::client::{Client, ClientSettings};
-use crate::look::{Look, PortState, Whereabouts};
-use crate::system::{Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted};
+use harness_systems::Async;
+use harness_systems::application::Runs;
+use harness_systems::catalogue::Entry;
+use harness_systems::client::{Client, ClientSettings};
+use harness_systems::look::{Look, PortState, Whereabouts};
+use harness_systems::system::{Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted};
 use launch::Installed;
 use zoo_cfg::SYNC_LIMIT;
+
+/// What can be named on the command line.
+pub const SYSTEMS: [Entry; 3] = [
+    Entry::built_in(
+        "node",
+        "node",
+        "the bundled node: linearizable updates, and reads too (sync and getData as one operation)",
+        |text, _| (text == "node").then(|| Ok(Arc::new(ZooKeeper::Node) as _)),
+    ),
+    Entry::built_in(
+        "zookeeper",
+        "zookeeper",
+        "Apache ZooKeeper as local processes, where Java and it are installed: linearizable updates; reads \
+         may be stale in their session's order, its sync being no quorum operation (ZOOKEEPER-1675)",
+        |text, _| (text == "zookeeper").then(|| Ok(Arc::new(ZooKeeper::Apache) as _)),
+    ),
+    Entry::built_in(
+        "mixed:N",
+        "mixed:1",
+        "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both promise",
+        |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
+    ),
+];
 
 /// The bundled node.
 pub const NODE: Server = Server::new("node", "Apache ZooKeeper");
@@ -57,7 +84,7 @@ pub const APACHE: Server = NODE.other();
 const BUNDLED: &str = "bundled";
 /// A pause after which a member of Apache ZooKeeper has surely asked again whether anybody votes: its
 /// election asks ever more seldom, once a minute at last.
-pub const SELDOM: Duration = Duration::from_secs(75);
+const SELDOM: Duration = Duration::from_secs(75);
 
 /// What the members of an ensemble are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,11 +324,43 @@ impl Contained for ZooKeeper {
     fn environment(&self, berth: &Berth<'_>) -> Vec<(&'static str, String)> {
         container::environment(berth)
     }
+
+    /// Whatever the image is, it may be Apache ZooKeeper.
+    fn rejoins_within(&self) -> Duration {
+        SELDOM
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use harness_systems::catalogue::{Catalogue, Meant};
+
     use super::*;
+
+    const CATALOGUE: Catalogue = Catalogue::of(&SYSTEMS);
+
+    #[test]
+    fn a_system_is_read_as_it_is_written() {
+        for text in ["node", "zookeeper", "mixed:1", "mixed:4", "etcd"] {
+            let system = CATALOGUE.choose(text, Meant::of(5)).expect(text).expect(text);
+            assert_eq!(system.name(), text);
+        }
+        assert!(CATALOGUE.choose("zookeper", Meant::of(5)).is_none());
+    }
+
+    #[test]
+    fn a_number_that_makes_no_sense_is_refused_with_advice() {
+        for (text, nodes, advice) in [
+            ("mixed", 5, "from 1 to 4"),
+            ("mixed:0", 5, "from 1 to 4"),
+            ("mixed:5", 5, "all of them is --system zookeeper"),
+            ("mixed:two", 5, "from 1 to 4"),
+            ("mixed:1", 1, "raise --nodes"),
+        ] {
+            let error = CATALOGUE.choose(text, Meant::of(nodes)).expect(text).expect_err(text);
+            assert!(error.contains(advice), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn the_java_members_of_a_mixed_ensemble_follow_from_the_seed() {

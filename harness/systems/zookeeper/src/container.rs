@@ -3,8 +3,8 @@
 use runs::clock::whole_milliseconds;
 use runs::member::MemberId;
 
-use super::zoo_cfg::SYNC_LIMIT;
-use crate::system::{Berth, ContainerPorts};
+use crate::zoo_cfg::SYNC_LIMIT;
+use harness_systems::system::{Berth, ContainerPorts};
 
 /// Where members speak about proposals.
 const QUORUM_PORT: u16 = 2888;
@@ -21,10 +21,8 @@ const INIT_LIMIT: u32 = 10;
 pub(super) const PORTS: ContainerPorts<'static> =
     ContainerPorts { client: CLIENT_PORT, peers: &[QUORUM_PORT, ELECTION_PORT], questions: &[] };
 
-impl Berth<'_> {
-    fn role(&self, member: MemberId) -> &'static str {
-        if self.voters.contains(&member) { "" } else { ":observer" }
-    }
+fn role(berth: &Berth<'_>, member: MemberId) -> &'static str {
+    if berth.voters.contains(&member) { "" } else { ":observer" }
 }
 
 /// The command of the bundled node.
@@ -38,7 +36,7 @@ pub(super) fn bundled(berth: &Berth<'_>) -> Vec<String> {
     // All clients of a run come from one address, and they crowd together when members are down.
     flag("max-client-cnxns", "0".to_owned());
     for (server, address) in berth.ensemble {
-        let role = berth.role(*server);
+        let role = role(berth, *server);
         flag("server", format!("{}={address}:{QUORUM_PORT}:{ELECTION_PORT}{role}", server.0));
     }
     if let Some(bug) = berth.bug {
@@ -54,7 +52,7 @@ pub(super) fn bundled(berth: &Berth<'_>) -> Vec<String> {
 /// What the official image of Apache ZooKeeper takes from its environment.
 pub(super) fn environment(berth: &Berth<'_>) -> Vec<(&'static str, String)> {
     let line = |(id, address): &(MemberId, _)| {
-        let role = berth.role(*id);
+        let role = role(berth, *id);
         format!("server.{}={address}:{QUORUM_PORT}:{ELECTION_PORT}{role};{CLIENT_PORT}", id.0)
     };
     let servers: Vec<String> = berth.ensemble.iter().map(line).collect();

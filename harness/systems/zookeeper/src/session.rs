@@ -13,8 +13,8 @@ use node_client::{
 use workloads::{Op, Outcome};
 use zookeeper_mapping::{Action, Answer, outcome, request};
 
-use crate::Async;
-use crate::client::{Client, Connected};
+use harness_systems::Async;
+use harness_systems::client::{Client, Connected};
 
 /// A session, and where it is.
 pub(super) struct SessionClient {

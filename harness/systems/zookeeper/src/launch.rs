@@ -14,10 +14,10 @@ use harness_core::fault::Server;
 use runs::clock::whole_milliseconds;
 use runs::member::MemberId;
 
-use super::java::{Java, MEMBER_CLASS};
-use super::zoo_cfg::{self, HEAP, INIT_LIMIT, LOGBACK, LOGBACK_FILE, SYNC_LIMIT, ServerLine, ZooCfg};
-use super::{APACHE, NODE, servers};
-use crate::system::{Installation, Site, Wanted};
+use crate::java::{Java, MEMBER_CLASS};
+use crate::zoo_cfg::{self, HEAP, INIT_LIMIT, LOGBACK, LOGBACK_FILE, SYNC_LIMIT, ServerLine, ZooCfg};
+use crate::{APACHE, NODE, servers};
+use harness_systems::system::{Installation, Site, Wanted};
 
 /// What its version is noted under.
 pub(super) const VERSION_OF: &str = "Apache ZooKeeper";

@@ -10,7 +10,7 @@ use node_recipes::names::Contender;
 use node_recipes::recipe::{Effects, Input, Now, Recipe};
 use runs::notices::End;
 
-use crate::application::{Noticed, monotonic_ns};
+use harness_systems::application::{Noticed, monotonic_ns};
 
 /// What was noted and not told yet.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::program::{VERSION_PATIENCE, brief};
+use harness_systems::program::{VERSION_PATIENCE, brief};
 
 /// Names a class path, for whoever does not want to write the flag.
 pub const CLASSPATH_VARIABLE: &str = "ZOOKEEPER_CLASSPATH";

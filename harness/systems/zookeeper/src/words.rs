@@ -7,9 +7,9 @@ use std::time::Duration;
 use harness_core::fault::Server;
 use node_client::four_letter_word;
 
-use super::{APACHE, NODE};
-use crate::Async;
-use crate::look::{Look, PortState, Role, Seen, Whom};
+use crate::{APACHE, NODE};
+use harness_systems::Async;
+use harness_systems::look::{Look, PortState, Role, Seen, Whom};
 
 /// How long a member may take to say who it is.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -34,8 +34,8 @@ use barrier::Visit;
 use noting::{Notes, Noting, Watcher};
 use queue::Queues;
 
-use crate::application::{Answered, Asked, Guarded, Hello, Judged, Program, monotonic_ns, monotonic_of};
-use crate::mutant::ClientMutant;
+use harness_systems::application::{Answered, Asked, Guarded, Hello, Judged, Program, monotonic_ns, monotonic_of};
+use harness_systems::mutant::ClientMutant;
 
 /// How long a resignation may take that nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(2);

@@ -24,7 +24,7 @@ use zookeeper_mapping::path;
 use super::{
     Outcome, given_up, in_doubt, make, moment, now_or_never, number, refused, session_of, told, unclaimed,
 };
-use crate::application::{monotonic_ns, monotonic_of};
+use harness_systems::application::{monotonic_ns, monotonic_of};
 
 /// Whoever puts, and what it puts next.
 struct Puts {
