@@ -194,7 +194,7 @@ fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
     };
     let original = json(run.join("run.json"));
     for (flags, asked) in [
-        ("--system zookeeper --zookeeper rp", "--zookeeper rp"),
+        ("--system zookeeper --set classpath=rp", "--set classpath=rp"),
         ("--cluster docker --image evil:latest", "--image evil:latest"),
         ("--cluster docker --image evil --image-command sh", "--image evil --image-command sh"),
         ("--cluster docker --publish 0.0.0.0", "--publish 0.0.0.0"),
@@ -224,11 +224,11 @@ fn a_folder_from_a_stranger_runs_nothing_and_opens_nothing() {
     // Whoever types it means it.
     edited(&run, |info| {
         info["repeat"] =
-            "harness run --system zookeeper --zookeeper rp --nodes 3 --time-limit 2s --seed 3".into();
+            "harness run --system zookeeper --set classpath=rp --nodes 3 --time-limit 2s --seed 3".into();
         info["cluster"] = "process".into();
         info["interval_ms"] = 10_000.into();
     });
-    let output = replay(&["--zookeeper", "mine"]);
+    let output = replay(&["--set", "classpath=mine"]);
     assert_eq!(output.status.code(), Some(254), "{}", text(&output));
     assert!(folder.path().join("it-ran").exists(), "{}", text(&output));
     std::fs::write(run.join("run.json"), original.to_string()).expect("written");

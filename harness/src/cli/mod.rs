@@ -132,9 +132,9 @@ pub struct RunArgs {
     /// The system under test; `harness list systems` says what each is and promises
     #[arg(long, value_name = "NAME", default_value = "node", value_parser = names::a_system())]
     pub system: String,
-    /// The tick of Apache ZooKeeper's members, who give each other up after two of them [default: 500ms]
-    #[arg(long, value_name = "TIME")]
-    pub tick: Option<String>,
+    /// A setting that only this system has, as `tick=1s`; `harness list settings` tells them
+    #[arg(long, value_name = "NAME=VALUE", value_parser = names::a_setting(), hide_possible_values = true)]
+    pub set: Vec<String>,
     /// What clients do
     #[arg(long, value_name = "NAME", default_value = "register", value_parser = names::a_workload())]
     pub workload: String,
@@ -226,10 +226,6 @@ pub struct BroughtArgs {
     /// Which images the Docker engine pulls [default: never]
     #[arg(long, value_enum, value_name = "WHICH")]
     pub pull: Option<Pull>,
-    /// Apache ZooKeeper's class path as Java takes it [default: ZOOKEEPER_CLASSPATH, or where Debian's
-    /// package is]
-    #[arg(long, value_name = "CLASSPATH")]
-    pub zookeeper: Option<String>,
 }
 
 /// What who repeats a run types, because it is never taken from the run's folder.
@@ -239,6 +235,10 @@ pub struct AgainArgs {
     /// one that the folder names]
     #[arg(long, value_name = "NAME", value_parser = names::a_system())]
     pub system: Option<String>,
+    /// A setting of it that decides what code runs, as `classpath=PATH`; others may be typed too, and count
+    /// instead of the folder's
+    #[arg(long, value_name = "NAME=VALUE", value_parser = names::a_setting(), hide_possible_values = true)]
+    pub set: Vec<String>,
     /// What members are made of.
     #[command(flatten)]
     pub brought: BroughtArgs,

@@ -13,8 +13,8 @@ use crate::systems::CATALOGUE;
 use crate::text::suggest;
 
 /// What there is to list.
-pub(crate) const LISTS: [&str; 8] =
-    ["nemeses", "swarm", "workloads", "systems", "models", "conditions", "faults", "mutants"];
+pub(crate) const LISTS: [&str; 9] =
+    ["nemeses", "swarm", "workloads", "systems", "settings", "models", "conditions", "faults", "mutants"];
 
 /// Members and clients as they are.
 pub(crate) const NO_MUTANT: &str = "none";
@@ -48,6 +48,11 @@ pub fn a_cluster() -> Named {
 /// What may be tested.
 pub fn a_system() -> Named {
     Named(systems)
+}
+
+/// What only some systems are told.
+pub fn a_setting() -> Named {
+    Named(settings)
 }
 
 /// What clients may do.
@@ -89,6 +94,10 @@ pub(super) fn workloads() -> Vec<&'static str> {
 
 pub(super) fn systems() -> Vec<&'static str> {
     CATALOGUE.systems().map(|system| system.name).collect()
+}
+
+fn settings() -> Vec<&'static str> {
+    CATALOGUE.settings().into_iter().map(|(setting, _)| setting.name).collect()
 }
 
 /// Bugs of the bundled node.

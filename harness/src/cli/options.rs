@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use harness_systems::System;
 use harness_systems::catalogue::Meant;
+use harness_systems::setting::{self, Settings};
 use lab_mutants::Mutant;
 use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
@@ -14,7 +15,7 @@ use workloads::{Kind, Promise};
 use super::{RunArgs, names};
 use crate::cluster::ports::MAX_MEMBERS;
 use crate::config::{
-    ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, TICK, Template, Where, usual_interval,
+    ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, Template, Where, usual_interval,
 };
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
@@ -59,6 +60,7 @@ impl RunOptions {
         let nemeses = nemeses.map_err(Failure::Usage)?;
         let own = system.members().and_then(|members| u32::try_from(members).ok());
         let nodes = nodes(args.nodes.or(own).unwrap_or(USUAL_NODES))?;
+        let settings = settings(&*system, &args.set)?;
         let usual = system.traits();
         let usual_interval = usual_interval(&*system, workload);
         let mut options = Self {
@@ -73,8 +75,7 @@ impl RunOptions {
             },
             variables: variables(&*system)?,
             system,
-            zookeeper: args.brought.zookeeper.clone(),
-            tick: optional_time("--tick", args.tick.as_deref(), TICK)?,
+            settings,
             workload,
             command,
             template,
@@ -105,7 +106,6 @@ impl RunOptions {
             repeat: String::new(),
             nemeses,
         };
-        for_java_only(args, &*options.system)?;
         options.check()?;
         options.name = run_name(args, &options)?;
         options.repeat = options.command_line();
@@ -162,14 +162,20 @@ fn variables(system: &dyn System) -> Result<BTreeMap<String, String>, Failure> {
     Ok(set)
 }
 
-/// What is said of Apache ZooKeeper's members where there are none.
-fn for_java_only(args: &RunArgs, system: &dyn System) -> Result<(), Failure> {
-    if !system.traits().takes_java && (args.brought.zookeeper.is_some() || args.tick.is_some()) {
-        return Err(Failure::usage(
-            "--zookeeper and --tick are for Apache ZooKeeper: add --system zookeeper or mixed:N",
-        ));
+/// What was set of a system's own settings. Whoever sets what this one does not have is told which have it.
+fn settings(system: &dyn System, words: &[String]) -> Result<Settings, Failure> {
+    let has = |name: &str| system.settings().iter().any(|setting| setting.name == name);
+    for word in words {
+        let (name, _) = setting::parted(word).map_err(Failure::Usage)?;
+        let of_others = CATALOGUE.settings().into_iter().find(|(setting, _)| setting.name == name);
+        if let (false, Some((_, systems))) = (has(name), of_others) {
+            let (whose, systems) = (system.traits().whose, systems.join(" or "));
+            return Err(Failure::usage(format!(
+                "--set {word}: {whose} has no setting `{name}`; add --system {systems}"
+            )));
+        }
     }
-    Ok(())
+    setting::read(system.settings(), system.traits().whose, words).map_err(Failure::Usage)
 }
 
 fn observers(observers: u32, nodes: u32) -> Result<u32, Failure> {
@@ -304,8 +310,8 @@ mod tests {
     fn the_command_that_repeats_a_run_means_the_same_run() {
         let flags = "--nemesis kill-one,pause-leader --nodes 3 --interval 2500ms --rate 12.5 --seed 99 \
                      --mutant commit-alone --lose-unsynced always --time-limit 2m --observers 2";
-        let java = "--system mixed:2 --zookeeper x.jar:y.jar --tick 1s --nemesis replace-rolling --interval \
-            6s --seed 3";
+        let java = "--system mixed:2 --set classpath=x.jar:y.jar --set tick=1s --nemesis replace-rolling \
+            --interval 6s --seed 3";
         let etcd = "--system etcd --peer-timeout 300ms --mutant cached-reads --nemesis pause-leader --seed 5";
         for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned(), etcd.to_owned()] {
             let options = meant(&flags).expect("a run");
@@ -371,9 +377,9 @@ mod tests {
             ("--workload lock --cluster sim", "write --cluster process or docker"),
             ("--workload lock --nemesis kill-holder --interval 4s", "at least --interval 12s"),
             ("--workload election --system etcd", "does not speak to etcd; take register"),
-            ("--system zookeeper --tick 10ms", "at least 50ms"),
-            ("--tick 1s", "add --system zookeeper"),
-            ("--zookeeper x.jar", "add --system zookeeper"),
+            ("--system zookeeper --set tick=10ms", "at least 50ms"),
+            ("--set tick=1s", "add --system zookeeper or mixed:N"),
+            ("--set classpath=x.jar", "add --system zookeeper or mixed:N"),
             ("--nemesis replace-rolling", "add --system zookeeper or mixed:N"),
             ("--observers 5", "write up to 4"),
             ("--system etcd --observers 1", "voting members only"),

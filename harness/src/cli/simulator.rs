@@ -12,8 +12,8 @@ use crate::worlds::seeds::Seeds;
 #[derive(Clone, Debug, Args)]
 #[command(
     after_help = "A folder may be somebody else's. What code runs, and who can reach it, is never taken from \
-                  it: a --system that is a file, --image, --image-command, --publish, --pull and --zookeeper \
-                  stand on this command line or nowhere."
+                  it: a --system that is a file, --image, --image-command, --publish, --pull and a --set \
+                  that names code stand on this command line or nowhere."
 )]
 pub struct ReplayArgs {
     /// A run folder with its schedule

@@ -32,9 +32,9 @@ pub struct WrapArgs {
     #[arg(long, value_name = "NAME", visible_alias = "compose", default_value = "node")]
     #[arg(value_parser = names::a_system())]
     pub system: String,
-    /// The tick of Apache ZooKeeper's members, who give each other up after two of them [default: 500ms]
-    #[arg(long, value_name = "TIME")]
-    pub tick: Option<String>,
+    /// A setting that only this system has, as `tick=1s`; `harness list settings` tells them
+    #[arg(long, value_name = "NAME=VALUE", value_parser = names::a_setting(), hide_possible_values = true)]
+    pub set: Vec<String>,
     /// What is broken: `none`, or a list of nemeses that take turns; see below
     #[arg(long, value_name = "LIST", default_value = "none", value_parser = names::a_nemesis())]
     #[arg(hide_possible_values = true)]
@@ -119,7 +119,7 @@ impl WrapArgs {
             observers: self.observers,
             cluster: self.cluster.clone(),
             system: self.system.clone(),
-            tick: self.tick.clone(),
+            set: self.set.clone(),
             nemesis: self.nemesis.clone(),
             interval: self.interval.clone(),
             time_limit: self.limit().to_owned(),

@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::Context;
 use harness_systems::System;
 use harness_systems::catalogue::Meant;
+use runs::cluster_kind::ClusterKind;
 use runs::numbers::count;
 
 use super::screen::print;
@@ -78,9 +79,10 @@ fn clocks() -> Finding {
 /// The systems that have to be installed, and whether they are.
 fn systems() -> Vec<Finding> {
     let found = |name: &'static str| {
-        let system = CATALOGUE.choose(name, Meant::of(USUAL_NODES))?
+        let system = CATALOGUE
+            .choose(name, Meant::of(USUAL_NODES))?
             .ok()
-            .filter(|system| system.traits().only_processes)?;
+            .filter(|system| system.traits().runs_only_in(ClusterKind::Process))?;
         let (sound, words) = match system.install(&usually_wanted(&*system, USUAL_NODES)) {
             Ok(found) => {
                 let version = |(of, version): (String, String)| format!("{of} {version}");

@@ -2,6 +2,7 @@
 
 use checker::catalogue::{Condition, ModelName};
 use harness_core::mechanism::Mechanism;
+use harness_systems::Setting;
 use harness_systems::catalogue::{Entry, Meant};
 use harness_systems::mutant::ClientMutant;
 use workloads::Kind;
@@ -25,6 +26,7 @@ pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
         "swarm" => swarm(),
         "workloads" | "workload" => workloads(),
         "systems" | "system" => systems(),
+        "settings" | "setting" => settings(),
         "models" | "model" => models(),
         "conditions" | "condition" => conditions(),
         "faults" | "fault" => faults(),
@@ -77,6 +79,22 @@ fn systems() -> Vec<Row> {
     };
     let about = |system: &Entry| format!("{}{}", system.about, usual(system.example).unwrap_or_default());
     CATALOGUE.systems().map(|system| (system.name, about(&system))).collect()
+}
+
+/// What only some systems are told, by `--set`.
+fn settings() -> Vec<Row> {
+    let about = |setting: &Setting, systems: &[&str]| {
+        let usual = setting.usual.map(|usual| format!(" [default: {usual}]")).unwrap_or_default();
+        format!(
+            "--set {}={}: {}; of {}{usual}",
+            setting.name,
+            setting.value,
+            setting.about,
+            systems.join(", ")
+        )
+    };
+    let row = |(setting, systems): (&Setting, Vec<&str>)| (setting.name, about(setting, &systems));
+    CATALOGUE.settings().into_iter().map(row).collect()
 }
 
 fn models() -> Vec<Row> {
@@ -147,8 +165,17 @@ mod tests {
 
     #[test]
     fn every_list_has_rows_and_an_unknown_one_is_refused() {
-        for rows in [nemeses(), swarm(), workloads(), systems(), models(), conditions(), faults(), mutants()]
-        {
+        for rows in [
+            nemeses(),
+            swarm(),
+            workloads(),
+            systems(),
+            settings(),
+            models(),
+            conditions(),
+            faults(),
+            mutants(),
+        ] {
             assert!(
                 !rows.is_empty() && rows.iter().all(|(name, about)| !name.is_empty() && !about.is_empty())
             );

@@ -18,6 +18,7 @@ use runs::results::RunInfo;
 use super::run::{Order, make, told};
 use crate::cli::{AgainArgs, BroughtArgs, Cli, ReplayArgs, RunArgs};
 use crate::config::RunOptions;
+use crate::config::flags::must_be_typed;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::catalogue;
 use crate::progress::Progress;
@@ -96,11 +97,11 @@ fn command(args: &ReplayArgs, options: &RunOptions) -> String {
 
 /// What is taken from the command line alone, as it is typed.
 pub(super) fn typed_here(again: &AgainArgs) -> Vec<String> {
-    let BroughtArgs { image, image_command, publish, pull, zookeeper } = &again.brought;
+    let BroughtArgs { image, image_command, publish, pull } = &again.brought;
     let mut words = Vec::new();
     let mut flag = |name: &str, value: &str| words.extend([format!("--{name}"), typed::word(value)]);
     again.system.iter().for_each(|value| flag("system", value));
-    zookeeper.iter().for_each(|value| flag("zookeeper", value));
+    again.set.iter().for_each(|value| flag("set", value));
     image.iter().for_each(|value| flag("image", value));
     image_command.iter().for_each(|value| flag("image-command", value));
     publish.iter().for_each(|value| flag("publish", &value.to_string()));
@@ -166,6 +167,9 @@ pub(super) fn flags_of(run: &RunInfo, again: &AgainArgs, path: &Path) -> Result<
         return Err(contradicts());
     }
     flags.brought.clone_from(&again.brought);
+    flags.set.retain(|setting| !must_be_typed("set", setting));
+    // The last one of a name counts.
+    flags.set.extend(again.set.iter().cloned());
     if let Some(system) = &again.system {
         flags.system.clone_from(system);
     }

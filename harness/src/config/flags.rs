@@ -14,6 +14,8 @@ pub enum Believed {
     AsItIs,
     /// Where its value is the name of a system that is built in; else as [`Self::OnlyTyped`].
     ABuiltInName,
+    /// Where it is a setting of a system that is built in and names no code; else as [`Self::OnlyTyped`].
+    ASetting,
     /// Not at all: who repeats the run types it.
     OnlyTyped,
     /// Not at all, and no folder of ours has it: it says where results go.
@@ -21,7 +23,7 @@ pub enum Believed {
 }
 
 /// Every flag of `harness run`, by its long name.
-const FLAGS: [(&str, Believed); 32] = [
+const FLAGS: [(&str, Believed); 31] = [
     ("base-port", Believed::Never),
     ("cluster", Believed::AsItIs),
     ("compress", Believed::AsItIs),
@@ -48,12 +50,11 @@ const FLAGS: [(&str, Believed); 32] = [
     ("rate", Believed::AsItIs),
     ("seed", Believed::AsItIs),
     ("session-timeout", Believed::AsItIs),
+    ("set", Believed::ASetting),
     ("store", Believed::Never),
     ("system", Believed::ABuiltInName),
-    ("tick", Believed::AsItIs),
     ("time-limit", Believed::AsItIs),
     ("workload", Believed::AsItIs),
-    ("zookeeper", Believed::OnlyTyped),
 ];
 
 /// How far a flag of this long name is believed. One that is on no list is not.
@@ -68,6 +69,9 @@ pub fn must_be_typed(flag: &str, value: &str) -> bool {
     match believed(flag) {
         Believed::AsItIs | Believed::Never => false,
         Believed::ABuiltInName => !CATALOGUE.is_built_in(value),
+        Believed::ASetting => !CATALOGUE.settings().iter().any(|(setting, _)| {
+            !setting.names_code && value.split_once('=').is_some_and(|(name, _)| name == setting.name)
+        }),
         Believed::OnlyTyped => true,
     }
 }
@@ -105,9 +109,18 @@ mod tests {
         for command in ["replay", "shrink"] {
             let has = flags_of(command);
             for (name, believed) in FLAGS {
-                let typed = matches!(believed, Believed::OnlyTyped | Believed::ABuiltInName);
+                let typed =
+                    matches!(believed, Believed::OnlyTyped | Believed::ABuiltInName | Believed::ASetting);
                 assert!(!typed || has.iter().any(|flag| flag == name), "{command} has no --{name}");
             }
+        }
+    }
+
+    #[test]
+    fn a_setting_is_believed_where_it_names_no_code() {
+        assert!(!must_be_typed("set", "tick=1s"));
+        for setting in ["classpath=x.jar", "of-tomorrow=1", "tick", ""] {
+            assert!(must_be_typed("set", setting), "{setting}");
         }
     }
 

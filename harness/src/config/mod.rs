@@ -16,12 +16,13 @@ use std::time::Duration;
 use checker::history::Function;
 use harness_core::mechanism::Mechanism;
 use harness_systems::application::Runs;
-use harness_systems::{System, Wanted, program};
+use harness_systems::{Settings, System, Wanted, program};
 use runs::cluster_kind::ClusterKind;
 use workloads::{Applications, Kind, Promise};
 
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Plan};
+use crate::systems::CATALOGUE;
 use crate::text::{span, typed};
 pub use harness_core::fault::LoseUnsynced;
 pub use mutant::Planted;
@@ -38,10 +39,6 @@ const SHORTEST_STEP: Duration = Duration::from_millis(100);
 const SHORTEST_RUN: Duration = Duration::from_secs(1);
 /// The bundled node takes no less: below that a busy machine would elect without need.
 const SHORTEST_PEER_TIMEOUT: Duration = Duration::from_millis(50);
-/// Below that a virtual machine that clears its memory is given up.
-const SHORTEST_TICK: Duration = Duration::from_millis(50);
-/// Apache ZooKeeper's usual 2 s would have every leader fault end before it is noticed.
-pub const TICK: Duration = Duration::from_millis(500);
 /// ZooKeeper's sessions last 2 to 20 ticks of 2 s.
 pub const SESSION_RANGE: (Duration, Duration) = (Duration::from_secs(4), Duration::from_secs(40));
 
@@ -132,10 +129,8 @@ pub struct RunOptions {
     pub containers: Containers,
     /// What is tested.
     pub system: Arc<dyn System>,
-    /// Apache ZooKeeper's class path, when one was named.
-    pub zookeeper: Option<String>,
-    /// Apache ZooKeeper's tick.
-    pub tick: Duration,
+    /// What was set of the settings that only it has.
+    pub settings: Settings,
     /// What clients do; [`Kind::COMMAND`] where there are none.
     pub workload: Kind,
     /// The command that works on the members in their place, and its arguments.
@@ -214,8 +209,9 @@ impl RunOptions {
             && let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.needs() == Mechanism::Replace)
         {
             return Err(Failure::usage(format!(
-                "--nemesis {}: there is one kind of server only; add --system zookeeper or mixed:N",
-                nemesis.name()
+                "--nemesis {}: there is one kind of server only; add --system {}",
+                nemesis.name(),
+                CATALOGUE.names(|system| system.traits().replaces).join(" or ")
             )));
         }
         if self.observers > 0 && !system.observers {
@@ -242,21 +238,14 @@ impl RunOptions {
         }
         self.check_services()?;
         self.check_groups()?;
-        if system.only_processes && matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Sim) {
-            let how = match self.cluster.kind {
-                ClusterKind::Docker if system.takes_java => {
-                    "write --cluster process, or --image NAME for a container of it"
-                }
-                _ => "write --cluster process",
-            };
-            return Err(Failure::usage(format!(
-                "--system {name}: members of {} are local processes; {how}",
-                system.whose
-            )));
+        if let Some(why) = self.system.refuses(self.cluster.kind) {
+            return Err(Failure::usage(format!("--system {name}: {why}")));
         }
-        if system.only_processes && self.containers.any() {
+        if self.containers.any()
+            && let Some(why) = self.system.refuses(ClusterKind::Docker)
+        {
             return Err(Failure::usage(format!(
-                "--system {name} is for local processes and --image for containers: leave one of them out"
+                "--system {name} and --image: {why}, and --image is for containers: leave one of them out"
             )));
         }
         if let (Some(Planted::Members(bug)), false) = (self.mutant, system.takes_bugs) {
@@ -273,24 +262,21 @@ impl RunOptions {
         let system = self.system.traits();
         let shifts = |nemesis: &&Nemesis| nemesis.needs() == Mechanism::Clock;
         match self.nemeses.iter().find(shifts) {
-            Some(nemesis) if system.is_a_group && system.only_processes => Err(Failure::usage(format!(
-                "--nemesis {}: a member of {} may be several processes, and a clock is shifted in one; run \
-                 it in containers, by a Compose file",
-                nemesis.name(),
-                self.system.name()
-            ))),
+            Some(nemesis) if system.is_a_group && system.runs_only_in(ClusterKind::Process) => {
+                Err(Failure::usage(format!(
+                    "--nemesis {}: a member of {} may be several processes, and a clock is shifted in one; \
+                     run it in containers, by a Compose file",
+                    nemesis.name(),
+                    self.system.name()
+                )))
+            }
             _ => Ok(()),
         }
     }
 
     /// What a file says of its members, no flag says otherwise.
     fn check_services(&self) -> Result<(), Failure> {
-        let (name, system) = (self.system.name(), self.system.traits());
-        if system.only_containers && !matches!(self.cluster.kind, ClusterKind::Docker | ClusterKind::Auto) {
-            return Err(Failure::usage(format!(
-                "--system {name}: members of a Compose file are containers; write --cluster docker"
-            )));
-        }
+        let name = self.system.name();
         let Some(members) = self.system.members() else { return Ok(()) };
         if crate::num::wide(members) != u64::from(self.nodes) {
             return Err(Failure::usage(format!(
@@ -352,7 +338,7 @@ impl RunOptions {
 
     /// Test commands lie in containers that a Compose file describes.
     fn check_template(&self) -> Result<(), Failure> {
-        if self.system.traits().only_containers {
+        if self.system.traits().runs_only_in(ClusterKind::Docker) {
             return Ok(());
         }
         Err(Failure::usage(format!(
@@ -456,8 +442,7 @@ impl RunOptions {
             observers: self.observers,
             seed: self.seed,
             peer_timeout: self.peer_timeout,
-            tick: self.tick,
-            programs: self.zookeeper.clone(),
+            settings: self.settings.clone(),
             bug: self.mutant.and_then(Planted::of_members).map(|bug| bug.name()),
             ..usually_wanted(&*self.system, self.nodes)
         }
@@ -565,7 +550,6 @@ impl RunOptions {
         at_least("--interval", self.interval, SHORTEST_INTERVAL)?;
         at_least("--op-timeout", self.op_timeout, Duration::from_millis(10))?;
         at_least("--peer-timeout", self.peer_timeout, SHORTEST_PEER_TIMEOUT)?;
-        at_least("--tick", self.tick, SHORTEST_TICK)?;
         let (shortest, longest) = SESSION_RANGE;
         if self.session_timeout < shortest || self.session_timeout > longest {
             return Err(Failure::usage(format!(
@@ -692,8 +676,9 @@ impl RunOptions {
         }
         let Containers { image, image_command, publish, pull } = &self.containers;
         flag("system", self.system.name(), "node");
-        flag("zookeeper", self.zookeeper.clone().unwrap_or_default(), "");
-        flag("tick", span::show(self.tick), &span::show(TICK));
+        for (name, value) in &self.settings {
+            flag("set", format!("{name}={value}"), "");
+        }
         flag("image", image.clone().unwrap_or_default(), "");
         for word in image_command {
             flag("image-command", word.clone(), "");
@@ -742,9 +727,8 @@ pub fn usually_wanted(system: &dyn System, nodes: u32) -> Wanted {
         observers: 0,
         seed: 0,
         peer_timeout: system.traits().usual_peer_timeout,
-        tick: TICK,
         sessions: SESSION_RANGE,
-        programs: None,
+        settings: Settings::new(),
         bug: None,
     }
 }

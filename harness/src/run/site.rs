@@ -90,25 +90,26 @@ async fn automatic(options: &mut RunOptions) -> Result<Site, Failure> {
     if options.base_port.is_some() {
         return fall_back(options, "--base-port is for local processes".to_owned());
     }
-    if options.system.traits().only_processes {
+    if options.system.traits().runs_only_in(ClusterKind::Process) {
         return fall_back(options, format!("--system {} is for local processes", options.system.name()));
     }
     let asked_for = options.containers.any();
     let engine = match Engine::find().await {
         Ok(engine) => engine,
         Err(none) if asked_for => return Err(Failure::usage(format!("--image and --publish: {none}"))),
-        Err(none) if options.system.traits().only_containers => {
+        Err(none) if options.system.traits().runs_only_in(ClusterKind::Docker) => {
             return Err(of_the_system(options, &none.to_string()));
         }
         Err(none) => return fall_back(options, none.to_string()),
     };
     if let Err(unfit) = docker::fits(&engine) {
-        if options.system.traits().only_containers {
+        if options.system.traits().runs_only_in(ClusterKind::Docker) {
             return Err(of_the_system(options, &unfit));
         }
         return fall_back(options, unfit);
     }
-    if !asked_for && !options.system.traits().only_containers && !engine.place().is_local() {
+    if !asked_for && !options.system.traits().runs_only_in(ClusterKind::Docker) && !engine.place().is_local()
+    {
         let reason =
             format!("the engine at {} is on another machine, which asks for --publish", engine.place());
         return fall_back(options, reason);

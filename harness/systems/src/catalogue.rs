@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::etcd::Etcd;
 use crate::external::External;
 use crate::files::{self, Files};
+use crate::setting::Setting;
 use crate::system::System;
 
 /// The system that a text means; none where it means another, and what to write where it makes no sense.
@@ -114,6 +115,31 @@ impl Catalogue {
             }
             Is::Files(_) => None,
         })
+    }
+
+    /// The names of those for which this holds, as they are listed.
+    pub fn names(self, holds: impl Fn(&dyn System) -> bool) -> Vec<&'static str> {
+        let is_one = |entry: &Entry| match self.choose(entry.example, Meant::of(USUAL_NODES)) {
+            Some(Ok(system)) => holds(&*system),
+            Some(Err(_)) | None => false,
+        };
+        self.systems().filter(is_one).map(|entry| entry.name).collect()
+    }
+
+    /// Every setting that only some have, with the names of those.
+    #[must_use]
+    pub fn settings(self) -> Vec<(&'static Setting, Vec<&'static str>)> {
+        let mut all: Vec<(&Setting, Vec<&str>)> = Vec::new();
+        for entry in self.systems() {
+            let Some(Ok(system)) = self.choose(entry.example, Meant::of(USUAL_NODES)) else { continue };
+            for setting in system.settings() {
+                match all.iter_mut().find(|(known, _)| known.name == setting.name) {
+                    Some((_, systems)) => systems.push(entry.name),
+                    None => all.push((setting, vec![entry.name])),
+                }
+            }
+        }
+        all
     }
 
     /// Whether a text is the name of one of the list, with whatever parameter, and of no file.

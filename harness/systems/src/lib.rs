@@ -15,6 +15,7 @@
 //! - [`bounded`]: files that come from outside, read within bounds.
 //! - [`alongside`]: clients in a container beside the members.
 //! - [`application`]: what clients that are processes of their own are told, and answer.
+//! - [`setting`]: settings that only one system has.
 //! - [`own`]: commands of faults of the user's own.
 //! - [`failure`]: what no client may do, once one did it.
 //! - [`mutant`]: bugs of clients, to see that a judge notices.
@@ -36,6 +37,7 @@ pub mod mutant;
 pub mod own;
 pub mod program;
 pub mod service;
+pub mod setting;
 pub mod system;
 
 use std::pin::Pin;
@@ -45,6 +47,7 @@ pub use client::{Client, ClientSettings, Connected, NO_PROCESS};
 pub use look::{Inside, Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
 pub use own::{Deed, Order};
 pub use service::{Auxiliaries, Auxiliary, Condition, Dependency, HealthCheck, Service, Volume};
+pub use setting::{Setting, Settings};
 pub use system::{
     Addresses, Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Site, System, Traits,
     Wanted,

@@ -157,7 +157,8 @@ impl PortState {
     }
 
     /// What a question says that ended like this.
-    pub(crate) fn of_error(error: &io::Error) -> Self {
+    #[must_use]
+    pub fn of_error(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => Self::Refuses,
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => Self::HangsUp,

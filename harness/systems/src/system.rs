@@ -11,6 +11,7 @@ use std::{fmt, io};
 use checker::history::Function;
 use harness_core::cut::Pair;
 use harness_core::fault::{Nemesis, Server};
+use runs::cluster_kind::ClusterKind;
 use runs::comes_back::ComesBack;
 use runs::events::Said;
 use runs::member::MemberId;
@@ -25,6 +26,7 @@ use crate::client::{Client, ClientSettings};
 use crate::look::{Look, PortState, Ran, Whereabouts};
 use crate::own::Order;
 use crate::service::{Auxiliaries, Service};
+use crate::setting::{Setting, Settings};
 
 /// How members find each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,10 +43,8 @@ pub enum Dialling {
 pub struct Traits {
     /// Who its members are, in a message: `Apache ZooKeeper`.
     pub whose: &'static str,
-    /// Whether its members can only be local processes.
-    pub only_processes: bool,
-    /// Whether they can only be containers.
-    pub only_containers: bool,
+    /// The kinds of clusters in which its members can run; the first is what a refusal advises.
+    pub clusters: &'static [ClusterKind],
     /// Whether its members tell what they have synced, so that a kill can lose the rest.
     pub tells_synced: bool,
     /// Whether anybody can tell which member leads.
@@ -55,8 +55,6 @@ pub struct Traits {
     pub observers: bool,
     /// Whether bugs can be planted in its members.
     pub takes_bugs: bool,
-    /// Whether it takes a tick and a class path.
-    pub takes_java: bool,
     /// From the onset of one fault to the next, when nobody says: long enough for an election.
     pub usual_interval: Duration,
     /// Silence between members after which one gives up on another, when nobody says.
@@ -73,6 +71,14 @@ pub struct Traits {
     pub introduced_at: Option<u16>,
 }
 
+impl Traits {
+    /// Whether its members run there, and nowhere else.
+    #[must_use]
+    pub fn runs_only_in(&self, cluster: ClusterKind) -> bool {
+        self.clusters == [cluster]
+    }
+}
+
 /// What an installation is wanted for.
 #[derive(Clone, Debug)]
 pub struct Wanted {
@@ -84,12 +90,10 @@ pub struct Wanted {
     pub seed: u64,
     /// Silence between members after which one gives up on another.
     pub peer_timeout: Duration,
-    /// ZooKeeper's tick, where Java members are told one.
-    pub tick: Duration,
     /// The shortest and the longest session that is to be granted.
     pub sessions: (Duration, Duration),
-    /// Where somebody said that the system's programs are.
-    pub programs: Option<String>,
+    /// What was set of the system's own settings.
+    pub settings: Settings,
     /// The bug that is planted in the members, by its name.
     pub bug: Option<&'static str>,
 }
@@ -126,6 +130,26 @@ pub trait System: fmt::Debug + Send + Sync {
 
     /// What it is like.
     fn traits(&self) -> Traits;
+
+    /// The settings that only it has.
+    fn settings(&self) -> &'static [Setting] {
+        &[]
+    }
+
+    /// Why its members can't run in a cluster of this kind, and what to write instead.
+    fn refuses(&self, cluster: ClusterKind) -> Option<String> {
+        let Traits { whose, clusters, .. } = self.traits();
+        if cluster == ClusterKind::Auto || clusters.contains(&cluster) {
+            return None;
+        }
+        let instead = clusters.first()?;
+        let what = match instead {
+            ClusterKind::Docker => "containers",
+            ClusterKind::Sim => "parts of a virtual world",
+            ClusterKind::Auto | ClusterKind::Process => "local processes",
+        };
+        Some(format!("members of {whose} are {what}; write --cluster {instead}"))
+    }
 
     /// Why its client can't do this, if it can't. Each system says so of every function: what nobody refuses
     /// is asked, and fails each time.

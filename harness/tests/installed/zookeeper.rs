@@ -69,9 +69,9 @@ fn members_of_a_mixed_ensemble_are_replaced_by_the_other_kind_while_it_serves() 
 #[test]
 fn without_apache_zookeeper_a_run_is_refused_before_anything_is_started() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = run(folder.path(), &["--system", "zookeeper", "--zookeeper", "nowhere.jar"]);
+    let output = run(folder.path(), &["--system", "zookeeper", "--set", "classpath=nowhere.jar"]);
     assert_eq!(output.status.code(), Some(254), "{}", text(&output));
-    assert!(text(&output).contains("--zookeeper"), "{}", text(&output));
+    assert!(text(&output).contains("--set classpath="), "{}", text(&output));
     assert!(!folder.path().join("runs").exists());
 }
 

@@ -139,8 +139,8 @@ fn crates_use_only_what_the_design_lets_them_use() {
     }
 }
 
-/// Crates that a system of anybody's is tested with. The bundled member, and what is only about it, is none of
-/// their business.
+/// Crates that a system of anybody's is tested with. The bundled member, and what is only about it, is none
+/// of their business.
 const OF_ANY_SYSTEM: [&str; 8] =
     ["harness-core", "harness-world", "harness-systems", "workloads", "checker", "reports", "runs", "nights"];
 

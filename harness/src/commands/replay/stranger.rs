@@ -104,7 +104,7 @@ pub(super) fn asks_for_nothing_else(
             let asked = || format!("--{name} {}", shown(&value));
             if believed(name) == Believed::Never {
                 edited.push(asked());
-            } else if must_be_typed(name, &value) && !is_typed(name, ours) {
+            } else if must_be_typed(name, &value) && !is_typed(name, &value, ours) {
                 lacking.push(asked());
             }
         }
@@ -128,15 +128,16 @@ pub(super) fn asks_for_nothing_else(
 }
 
 /// Whether a flag was typed here.
-fn is_typed(flag: &str, ours: &AgainArgs) -> bool {
-    let AgainArgs { system, brought } = ours;
+fn is_typed(flag: &str, value: &str, ours: &AgainArgs) -> bool {
+    let AgainArgs { system, set, brought } = ours;
+    let name = |word: &str| word.split('=').next().map(str::to_owned);
     match flag {
         "system" => system.is_some(),
         "image" => brought.image.is_some(),
         "image-command" => !brought.image_command.is_empty(),
         "publish" => brought.publish.is_some(),
         "pull" => brought.pull.is_some(),
-        "zookeeper" => brought.zookeeper.is_some(),
+        "set" => set.iter().any(|word| name(word) == name(value)),
         _ => false,
     }
 }

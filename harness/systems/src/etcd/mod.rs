@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use checker::history::Function;
 use checker::orders::Orders;
+use runs::cluster_kind::ClusterKind;
 use runs::comes_back::{ComesBack, When};
 use runs::events::Said;
 use runs::member::MemberId;
@@ -51,13 +52,11 @@ impl System for Etcd {
     fn traits(&self) -> Traits {
         Traits {
             whose: NAME,
-            only_processes: true,
-            only_containers: false,
+            clusters: &[ClusterKind::Process],
             tells_synced: false,
             replaces: false,
             observers: false,
             takes_bugs: false,
-            takes_java: false,
             tells_leader: true,
             usual_interval: Duration::from_secs(8),
             usual_peer_timeout: Duration::from_millis(500),

@@ -48,6 +48,7 @@ use checker::history::Function;
 use checker::orders::Orders;
 use harness_core::fault::Nemesis;
 use runs::clock::whole_milliseconds;
+use runs::cluster_kind::ClusterKind;
 use runs::comes_back::ComesBack;
 use runs::events::Said;
 use runs::member::MemberId;
@@ -161,22 +162,19 @@ impl System for External {
     }
 
     fn traits(&self) -> Traits {
-        let (peer_ports, clients_at) = match &self.description.members {
-            Members::Processes(members) => (members.peers, members.clients_at),
+        let (clusters, peer_ports, clients_at): (&[_], _, _) = match &self.description.members {
+            Members::Processes(members) => (&[ClusterKind::Process], members.peers, members.clients_at),
             // Where containers listen is the word of [`Contained`].
-            Members::Containers(_) => (0, None),
+            Members::Containers(_) => (&[ClusterKind::Docker], 0, None),
         };
-        let only_processes = matches!(self.description.members, Members::Processes(_));
         Traits {
             whose: self.whose,
-            only_processes,
-            only_containers: !only_processes,
+            clusters,
             tells_synced: false,
             tells_leader: self.description.leader.is_some(),
             replaces: false,
             observers: false,
             takes_bugs: false,
-            takes_java: false,
             usual_interval: self.description.interval,
             usual_peer_timeout: self.description.gives_up_after,
             peer_ports,

@@ -34,7 +34,9 @@ use barrier::Visit;
 use noting::{Notes, Noting, Watcher};
 use queue::Queues;
 
-use harness_systems::application::{Answered, Asked, Guarded, Hello, Judged, Program, monotonic_ns, monotonic_of};
+use harness_systems::application::{
+    Answered, Asked, Guarded, Hello, Judged, Program, monotonic_ns, monotonic_of,
+};
 use harness_systems::mutant::ClientMutant;
 
 /// How long a resignation may take that nobody waits for.

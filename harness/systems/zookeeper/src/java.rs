@@ -1,7 +1,7 @@
 //! Java and Apache ZooKeeper as they are on this machine.
 //!
 //! Nothing is installed or fetched here. Java is `$JAVA_HOME/bin/java`, or `java` on the path; Apache
-//! ZooKeeper is what `--zookeeper` or `ZOOKEEPER_CLASSPATH` names as a class path, and otherwise what
+//! ZooKeeper is what `--set classpath=` or `ZOOKEEPER_CLASSPATH` names as a class path, and otherwise what
 //! Debian's package installs. Both are tried before a run begins, by having ZooKeeper tell its version: that
 //! shows at once that Java runs and that the class path leads to a ZooKeeper.
 
@@ -22,7 +22,7 @@ const JAR: &str = "/usr/share/java/zookeeper.jar";
 const LOGGER: &str = "/usr/share/java/slf4j-simple.jar";
 /// What to do about a lack.
 const ADVICE: &str = "on Debian install zookeeper, default-jre-headless and libslf4j-java, or name another \
-                      with --zookeeper CLASSPATH (or ZOOKEEPER_CLASSPATH) and JAVA_HOME";
+                      with --set classpath=CLASSPATH (or ZOOKEEPER_CLASSPATH) and JAVA_HOME";
 
 /// What is asked for its version.
 const VERSION_CLASS: &str = "org.apache.zookeeper.version.VersionInfoMain";
@@ -127,7 +127,7 @@ mod tests {
         assert!(missing.contains("/nowhere/java") && missing.contains("default-jre-headless"), "{missing}");
         // Any program that says nothing of ZooKeeper.
         let other = Java::tried(PathBuf::from("true"), "x.jar".to_owned()).expect_err("no ZooKeeper");
-        assert!(other.contains("class path x.jar") && other.contains("--zookeeper"), "{other}");
+        assert!(other.contains("class path x.jar") && other.contains("--set classpath="), "{other}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ use runs::member::MemberId;
 
 use crate::java::{Java, MEMBER_CLASS};
 use crate::zoo_cfg::{self, HEAP, INIT_LIMIT, LOGBACK, LOGBACK_FILE, SYNC_LIMIT, ServerLine, ZooCfg};
-use crate::{APACHE, NODE, servers};
+use crate::{APACHE, NODE, servers, settings};
 use harness_systems::system::{Installation, Site, Wanted};
 
 /// What its version is noted under.
@@ -48,7 +48,7 @@ impl Installed {
 
     /// The bundled node.
     fn node(&self, site: &Site<'_>, lose_unsynced: bool) -> Command {
-        let Wanted { peer_timeout, tick, sessions: (shortest, longest), bug, .. } = &self.wanted;
+        let Wanted { peer_timeout, sessions: (shortest, longest), bug, .. } = &self.wanted;
         let mut command = Command::new(site.executable);
         command.arg("member").arg("--parent").arg(std::process::id().to_string());
         command.arg("--id").arg(site.id.0.to_string()).arg("--data-dir").arg(site.data());
@@ -68,7 +68,8 @@ impl Installed {
         }
         if self.java.is_some() {
             // Beside Java members ZooKeeper's own limits rule, and they must be everybody's.
-            command.arg("--tick-time-ms").arg(whole_milliseconds(*tick).to_string());
+            let tick = whole_milliseconds(settings::tick(&self.wanted));
+            command.arg("--tick-time-ms").arg(tick.to_string());
             for (key, value) in [
                 ("initLimit", u64::from(INIT_LIMIT)),
                 ("syncLimit", u64::from(SYNC_LIMIT)),
@@ -109,7 +110,7 @@ impl Installed {
             client: site.addresses.client(site.id),
             observes: site.observes(site.id),
             servers: &servers,
-            tick: self.wanted.tick,
+            tick: settings::tick(&self.wanted),
             sessions: self.wanted.sessions,
         };
         let file = folder.join("zoo.cfg");
@@ -134,7 +135,7 @@ impl Installation for Installed {
 
     fn settings(&self) -> BTreeMap<String, String> {
         let Some(java) = &self.java else { return BTreeMap::new() };
-        let tick = whole_milliseconds(self.wanted.tick);
+        let tick = whole_milliseconds(settings::tick(&self.wanted));
         let limits = format!("tick {tick}ms, initLimit {INIT_LIMIT}, syncLimit {SYNC_LIMIT}; {HEAP}");
         BTreeMap::from([
             ("Apache ZooKeeper".to_owned(), limits),

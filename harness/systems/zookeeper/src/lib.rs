@@ -8,11 +8,12 @@
 //! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what
 //! its members are told. Only local processes can be Java members; containers take any image.
 //!
-//! Whoever makes an executable registers [`SYSTEMS`] in its catalogue. The crates of the bench know nothing of
-//! this one.
+//! Whoever makes an executable registers [`SYSTEMS`] in its catalogue. The crates of the bench know nothing
+//! of this one.
 //!
 //! - `launch`: how members are started, `container`: how in containers; `log_lines`: what Java members log
 //!   that is news.
+//! - `settings`: what only they are told.
 //! - [`words`]: what members answer when they are asked from outside.
 //! - `session`: the client; [`application`]: one that holds locks and leads.
 
@@ -25,6 +26,7 @@ mod container;
 mod launch;
 mod log_lines;
 mod session;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -36,6 +38,7 @@ use harness_core::fault::Server;
 use harness_core::seed;
 use rand::seq::SliceRandom;
 use runs::clock::whole_milliseconds;
+use runs::cluster_kind::ClusterKind;
 use runs::comes_back::{ComesBack, When};
 use runs::events::Said;
 use runs::member::MemberId;
@@ -48,7 +51,10 @@ use harness_systems::application::Runs;
 use harness_systems::catalogue::Entry;
 use harness_systems::client::{Client, ClientSettings};
 use harness_systems::look::{Look, PortState, Whereabouts};
-use harness_systems::system::{Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted};
+use harness_systems::setting::Setting;
+use harness_systems::system::{
+    Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted,
+};
 use launch::Installed;
 use zoo_cfg::SYNC_LIMIT;
 
@@ -74,6 +80,9 @@ pub const SYSTEMS: [Entry; 3] = [
         |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
     ),
 ];
+
+/// Where the bundled node can run.
+const EVERYWHERE: &[ClusterKind] = &[ClusterKind::Process, ClusterKind::Docker, ClusterKind::Sim];
 
 /// The bundled node.
 pub const NODE: Server = Server::new("node", "Apache ZooKeeper");
@@ -154,13 +163,11 @@ impl System for ZooKeeper {
         let java = self.has_java();
         Traits {
             whose: if java { "Apache ZooKeeper" } else { "the bundled node" },
-            only_processes: java,
-            only_containers: false,
+            clusters: if java { &[ClusterKind::Process] } else { EVERYWHERE },
             tells_synced: !java,
             replaces: java,
             observers: true,
             takes_bugs: !java,
-            takes_java: java,
             tells_leader: true,
             usual_interval: Duration::from_secs(if java { 10 } else { 4 }),
             usual_peer_timeout: Duration::from_millis(250),
@@ -229,9 +236,27 @@ impl System for ZooKeeper {
         ComesBack { when: When::WithQuorum, source: source.to_owned(), ..ComesBack::default() }
     }
 
+    fn settings(&self) -> &'static [Setting] {
+        if self.has_java() { &settings::ALL } else { &[] }
+    }
+
+    fn refuses(&self, cluster: ClusterKind) -> Option<String> {
+        let why = "members of Apache ZooKeeper are local processes; write --cluster process";
+        match cluster {
+            ClusterKind::Docker | ClusterKind::Sim if !self.has_java() => None,
+            ClusterKind::Docker => Some(format!("{why}, or --image NAME for a container of it")),
+            ClusterKind::Sim => Some(why.to_owned()),
+            ClusterKind::Auto | ClusterKind::Process => None,
+        }
+    }
+
     /// ZooKeeper's own limits rule where one of the members is Java's.
     fn patience(&self, wanted: &Wanted) -> Duration {
-        if self.has_java() { wanted.peer_timeout.max(wanted.tick * SYNC_LIMIT) } else { wanted.peer_timeout }
+        if self.has_java() {
+            wanted.peer_timeout.max(settings::tick(wanted) * SYNC_LIMIT)
+        } else {
+            wanted.peer_timeout
+        }
     }
 
     fn described(&self, found: Option<&dyn Installation>) -> SystemInfo {
@@ -297,7 +322,7 @@ impl System for ZooKeeper {
     }
 
     fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
-        let java = self.has_java().then(|| java::Java::find(wanted.programs.as_deref())).transpose()?;
+        let java = self.has_java().then(|| java::Java::find(settings::class_path(wanted))).transpose()?;
         let java = java.map(|java| (java, self.java_members(wanted)));
         Ok(Arc::new(Installed::new(java, wanted.clone())))
     }
@@ -334,6 +359,7 @@ impl Contained for ZooKeeper {
 #[cfg(test)]
 mod tests {
     use harness_systems::catalogue::{Catalogue, Meant};
+    use harness_systems::setting::Settings;
 
     use super::*;
 
@@ -369,9 +395,8 @@ mod tests {
             observers: 1,
             seed,
             peer_timeout: Duration::ZERO,
-            tick: Duration::ZERO,
             sessions: (Duration::ZERO, Duration::ZERO),
-            programs: None,
+            settings: Settings::new(),
             bug: None,
         };
         let of = |seed| ZooKeeper::Mixed { java: 2 }.java_members(&wanted(seed));

@@ -8,7 +8,7 @@ use toml::Value;
 const ORDER: [&str; 6] = ["system", "image", "nodes", "cluster", "nemesis", "workload"];
 
 /// Flags that are given once for each word of a list, and not as one list with commas.
-const WORD_BY_WORD: [&str; 1] = ["image-command"];
+const WORD_BY_WORD: [&str; 2] = ["image-command", "set"];
 /// More combinations than anybody means.
 const MOST: usize = 10_000;
 
