@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use checker::history::{Extent, History, LoadError, Loaded, load_until};
+use checker::history::{Extent, History, LoadError, Loaded, Vocabulary, load_until};
 use harness_systems::bounded;
 use runs::judge::{Judged, Record};
 use runs::observed::Observed;
@@ -61,8 +61,11 @@ pub fn judge(folder: &RunFolder, within: Within, tell: &dyn Fn(&str)) -> Result<
     let run: RunInfo = RunFolder::read_named_json(&folder.run())?;
     tell("reading the history");
     // A harness that is killed early leaves no history, which shows nothing and is nobody's mistake.
-    let loaded =
-        if folder.history().exists() { load_history(&folder.history(), &watch)? } else { nothing(EMPTY) };
+    let loaded = if folder.history().exists() {
+        load_history(&folder.history(), &run.vocabulary, &watch)?
+    } else {
+        nothing(EMPTY)
+    };
     let transitions = journal::read(&folder.faults())?;
     let observed = read_observed(folder)?;
     let record = Record { run, loaded, transitions, observed };
@@ -75,12 +78,12 @@ pub fn judge(folder: &RunFolder, within: Within, tell: &dyn Fn(&str)) -> Result<
 }
 
 /// Opens and reads a history. What is no history is the caller's mistake.
-pub fn load_history(path: &Path, watch: &Watch) -> Result<Loaded, Failure> {
+pub fn load_history(path: &Path, vocabulary: &Vocabulary, watch: &Watch) -> Result<Loaded, Failure> {
     let file = bounded::open(path)
         .map_err(|error| Failure::usage(format!("{} can't be read: {error}", path.display())))?;
     let lines = Arc::<AtomicU64>::default();
     let mut reader = Stopping::new(BufReader::new(file), watch.interrupt(), Arc::clone(&lines));
-    match (load_until(&mut reader, &watch.interrupt()), watch.reached()) {
+    match (load_until(&mut reader, vocabulary, &watch.interrupt()), watch.reached()) {
         (Ok(loaded), _) => Ok(loaded),
         (Err(LoadError::Io(_)), Some(reached)) => {
             let lines = lines.load(Ordering::Relaxed);

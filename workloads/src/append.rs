@@ -23,9 +23,10 @@ pub(crate) const WORKLOAD: Definition = Definition {
     name: "append",
     summary: "unique elements put at the end of lists by version: all reads agree on one order",
     object: Object::List,
-    functions: &[Function::Read, Function::Append],
+    functions: &[Function::READ, Function::APPEND],
     dispensable: &[],
-    marks: &[Function::Append],
+    marks: &[Function::APPEND],
+    looks: &[],
     generator: |params, rng| Box::new(Append::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -39,7 +40,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
 
 /// The element that an operation appends.
 fn appended(op: &Recorded) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         OpKind::Append { value } => Some(value),
         _ => None,
     }

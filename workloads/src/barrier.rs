@@ -31,9 +31,10 @@ pub(crate) const WORKLOAD: Definition = Definition {
     name: "barrier",
     summary: "applications enter barriers together and leave together: nobody goes on alone",
     object: Object::Barrier,
-    functions: &[Function::Enter, Function::Leave],
+    functions: &[Function::ENTER, Function::LEAVE],
     dispensable: &[],
-    marks: &[Function::Enter],
+    marks: &[Function::ENTER],
+    looks: &[],
     generator: |params, rng| Box::new(Barriers::new(params.keys, rng)),
     records_sessions: false,
     sessions_expire: true,
@@ -197,7 +198,7 @@ fn together(case: &Case<'_>) -> CheckResult {
     const NAME: &str = "barrier";
     let mut rounds: BTreeMap<(u64, i64), Told<'_>> = BTreeMap::new();
     for op in case.history.ops() {
-        match op.kind {
+        match op.kind() {
             OpKind::Enter { round } => rounds.entry((op.key, round)).or_default().enters.push(op),
             OpKind::Leave { round } => rounds.entry((op.key, round)).or_default().leaves.push(op),
             _ => {}

@@ -17,6 +17,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     functions: &[],
     dispensable: &[],
     marks: &[],
+    looks: &[],
     generator: |_, _| Box::new(Idle),
     records_sessions: false,
     sessions_expire: false,

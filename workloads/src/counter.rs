@@ -30,9 +30,10 @@ pub(crate) const WORKLOAD: Definition = Definition {
     name: "counter",
     summary: "increments by compare-and-set, and reads: none is lost, none is doubled, no read goes back",
     object: Object::Register,
-    functions: &[Function::Read, Function::Cas],
+    functions: &[Function::READ, Function::CAS],
     dispensable: &[],
     marks: &[],
+    looks: &[],
     generator: |params, rng| Box::new(Counter::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -188,7 +189,7 @@ mod tests {
         let history = recorded(2000);
         let mut made = BTreeSet::new();
         for op in history.ops() {
-            if let checker::history::OpKind::Cas { from, to } = op.kind {
+            if let checker::history::OpKind::Cas { from, to } = op.kind() {
                 assert!(from < Some(to) && made.insert((op.key, to)), "{op:?}");
             }
         }
@@ -208,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_history_of_counters_passes_for_one_of_registers_and_for_nothing_else() {
-        let functions = recorded(200).ops().iter().map(|op| op.kind.function()).collect::<Vec<_>>();
+        let functions = recorded(200).ops().iter().map(|op| op.f).collect::<Vec<_>>();
         assert_eq!(Kind::of_functions(functions), Kind::REGISTER);
     }
 }

@@ -80,7 +80,7 @@ impl Outcome {
     /// An end without a result: a failure, or an unknown fate.
     #[must_use]
     pub fn without_result(kind: EventKind, op: &Op, error: String) -> Self {
-        let value = if op.function() == Function::Read { Value::Null } else { op.value() };
+        let value = if op.function() == Function::READ { Value::Null } else { op.value() };
         Self { kind, value, claims: Claims::default(), error: Some(error), refusal: None }
     }
 

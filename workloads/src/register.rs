@@ -25,8 +25,9 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "reads (sync and read as one), writes and compare-and-set by version on a few hot keys",
     object: Object::Register,
     functions: &Function::REGISTER,
-    dispensable: &[Function::Cas],
+    dispensable: &[Function::CAS],
     marks: &[],
+    looks: &[],
     generator: |params, rng| Box::new(Register::new(params.of_registers(), rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -210,14 +211,11 @@ mod tests {
     fn every_written_value_is_unique_and_all_outcomes_occur() {
         let events = run(&mut workload(1), 2000);
         let history = History::from_events(events).unwrap();
-        let written: Vec<i64> = history.ops().iter().filter_map(|op| op.kind.written()).collect();
+        let written: Vec<i64> = history.ops().iter().filter_map(|op| op.kind().written()).collect();
         assert_eq!(written.iter().collect::<BTreeSet<_>>().len(), written.len());
         let refused = history.ops().iter().filter(|op| op.is_refused_cas()).count();
         let acknowledged = |f| {
-            history
-                .ops()
-                .iter()
-                .filter(move |op| op.kind.function() == f && op.outcome == checker::history::Outcome::Ok)
+            history.ops().iter().filter(move |op| op.f == f && op.outcome == checker::history::Outcome::Ok)
         };
         assert!(refused > 20, "{refused}");
         for f in Function::REGISTER {
@@ -231,10 +229,10 @@ mod tests {
     fn a_process_that_saw_nothing_of_a_key_reads_it_first() {
         let params = RegisterParams { keys: 1, read_percent: 0, cas_percent: 100 };
         let mut workload = Register::new(params, ChaCha8Rng::seed_from_u64(1));
-        assert_eq!(workload.next_op(0).function(), Function::Read);
+        assert_eq!(workload.next_op(0).function(), Function::READ);
         let setup = workload.setup().remove(0);
         workload.complete(9, &setup, &Registers::default().answer(&setup));
-        let cas = (0..50).map(|_| workload.next_op(0)).find(|op| op.function() == Function::Cas).unwrap();
+        let cas = (0..50).map(|_| workload.next_op(0)).find(|op| op.function() == Function::CAS).unwrap();
         assert_eq!((cas.basis(), cas.value()), (Some(0), Value::Pair(Some(0), 1)));
     }
 }

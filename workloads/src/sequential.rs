@@ -21,9 +21,10 @@ pub(crate) const WORKLOAD: Definition = Definition {
     name: "sequential",
     summary: "numbered nodes made and deleted: a number is given once, and in the order of time",
     object: Object::Numbers,
-    functions: &[Function::Create, Function::Delete],
+    functions: &[Function::CREATE, Function::DELETE],
     dispensable: &[],
-    marks: &[Function::Delete],
+    marks: &[Function::DELETE],
+    looks: &[],
     generator: |params, rng| Box::new(Sequential::new(params.keys, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -130,7 +131,7 @@ pub fn is_persistent(name: i64) -> bool {
 
 /// The number of a node that stays until it is deleted.
 fn lasting_number(op: &Recorded) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         OpKind::Create { name, number } if is_persistent(name) => number,
         _ => None,
     }

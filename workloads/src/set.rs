@@ -19,9 +19,10 @@ pub(crate) const WORKLOAD: Definition = Definition {
     name: "set",
     summary: "unique elements put into sets, and sets read whole: nothing is lost, nothing invented",
     object: Object::Set,
-    functions: &[Function::Read, Function::Add],
+    functions: &[Function::READ, Function::ADD],
     dispensable: &[],
-    marks: &[Function::Add],
+    marks: &[Function::ADD],
+    looks: &[],
     generator: |params, rng| Box::new(Set::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -35,7 +36,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
 
 /// The element that an operation adds.
 fn added(op: &Recorded) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         OpKind::Add { value } => Some(value),
         _ => None,
     }

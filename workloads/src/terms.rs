@@ -38,7 +38,7 @@ impl Term<'_> {
     /// Whether its holder said until when it was certain.
     #[must_use]
     pub fn tells_its_end(&self) -> bool {
-        self.acquired.list.as_ref().is_some_and(|told| told.get(1) != told.get(2))
+        self.acquired.list().is_some_and(|told| told.get(1) != told.get(2))
     }
 
     /// Until when its holder was certain.
@@ -80,8 +80,8 @@ pub fn by_key(history: &History) -> BTreeMap<u64, Held<'_>> {
     let mut held: BTreeMap<u64, Held<'_>> = BTreeMap::new();
     for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {
         let told: Vec<u64> =
-            op.list.iter().flat_map(|list| list.iter().map(|number| number.unsigned_abs())).collect();
-        match (op.kind, told.as_slice()) {
+            op.list().into_iter().flat_map(|list| list.iter().map(|number| number.unsigned_abs())).collect();
+        match (op.kind(), told.as_slice()) {
             (OpKind::Acquire { token: Some(token) }, &[_, since, until]) => {
                 let term = Term { token, since, until, released: None, acquired: op, shown: None };
                 held.entry(op.key).or_default().terms.push(term);
@@ -112,7 +112,7 @@ pub fn by_key(history: &History) -> BTreeMap<u64, Held<'_>> {
 #[must_use]
 pub fn is_stale(op: &Op) -> bool {
     let is_refused = op.outcome == Outcome::Fail && op.error.as_deref() == Some(STALE_TOKEN);
-    is_refused && matches!(op.kind, OpKind::Store { .. })
+    is_refused && matches!(op.kind(), OpKind::Store { .. })
 }
 
 /// What is known of a term's end.
@@ -140,7 +140,7 @@ fn note_ends<'a>(history: &'a History, held: &mut BTreeMap<u64, Held<'a>>) {
             end.until = later(end.until, (write.until, write.op));
         }
         for op in history.ops().iter().filter(|op| op.key == *key) {
-            match op.kind {
+            match op.kind() {
                 OpKind::Release { token } => {
                     let end = ends.entry(token).or_default();
                     end.released = Some(end.released.map_or(op.invoke_ns, |before| before.min(op.invoke_ns)));

@@ -45,9 +45,10 @@ pub(crate) const WORKLOAD: Definition = Definition {
     name: "txn",
     summary: "transactions that append to lists and read them: some order explains all of them",
     object: Object::Lists,
-    functions: &[Function::Txn],
+    functions: &[Function::TXN],
     dispensable: &[],
-    marks: &[Function::Txn],
+    marks: &[Function::TXN],
+    looks: &[],
     generator: |params, rng| Box::new(Txn::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -109,7 +110,7 @@ fn records(history: &History) -> impl Iterator<Item = Result<Record, LoadError>>
 }
 
 fn record(op: &Recorded, kind: EventKind) -> Record {
-    let micros = op.micros.iter().flat_map(|micros| micros.iter());
+    let micros = op.micros().into_iter().flat_map(|micros| micros.iter());
     let (value, time) = match kind {
         EventKind::Ok => (micros.map(Datum::from).collect(), op.complete_ns),
         EventKind::Fail => (Vec::new(), op.complete_ns),
@@ -325,7 +326,7 @@ mod tests {
             finals.extend(workload.final_state(1, &op, &told));
         }
         let history = History::from_events(events).expect("well formed");
-        let requirements = Requirements { functions: vec![Function::Txn], ..Requirements::default() };
+        let requirements = Requirements { functions: vec![Function::TXN], ..Requirements::default() };
         let beside =
             Beside { members: vec![1], final_states: finals, promise, requirements, ..Beside::default() };
         judge(Kind::TXN, &history, &beside, &Budget::default())
@@ -379,7 +380,7 @@ mod tests {
             events.extend([op.event(0, at * 2), told.event(&op, 0, at * 2 + 1)]);
         }
         let history = History::from_events(events).expect("well formed");
-        let requirements = Requirements { functions: vec![Function::Txn], ..Requirements::default() };
+        let requirements = Requirements { functions: vec![Function::TXN], ..Requirements::default() };
         let beside = Beside { requirements, ..Beside::default() };
         let results = judge(Kind::TXN, &history, &beside, &Budget::default());
         let load = results.iter().find(|result| result.name == "load").expect("judged");

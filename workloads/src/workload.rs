@@ -5,11 +5,13 @@
 //! came of it. Which workload it is matters to nobody but its own file: what drivers and judges need to know
 //! of it are fields of its `Definition`, and they ask its [`Kind`] for them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::LazyLock;
 
 use checker::durability::FinalState;
-use checker::history::{EventKind, Function, Value, What};
+use checker::history::{Effect, EventKind, Function, Value, Vocabulary, What};
 use rand_chacha::ChaCha8Rng;
 
 use crate::case::Check;
@@ -65,6 +67,28 @@ impl<G: Generator + Clone + 'static> Duplicate for G {
     }
 }
 
+/// The functions of all workloads, each once.
+#[must_use]
+pub fn functions() -> BTreeSet<Function> {
+    Kind::ALL.iter().flat_map(|kind| kind.functions().iter().chain(kind.0.marks)).copied().collect()
+}
+
+/// What the functions of all workloads ask for.
+#[must_use]
+pub fn vocabulary() -> &'static Vocabulary {
+    static ALL: LazyLock<Vocabulary> = LazyLock::new(|| of_all(Kind::ALL));
+    &ALL
+}
+
+fn of_all(kinds: &[Kind]) -> Vocabulary {
+    let words = kinds.iter().flat_map(|kind| {
+        let effect =
+            |word: &Function| if kind.0.looks.contains(word) { Effect::Look } else { Effect::Change };
+        kind.functions().iter().map(move |word| (*word, effect(word)))
+    });
+    Vocabulary::new(words)
+}
+
 /// A promise as one of single operations.
 pub(crate) fn of_operations(promise: Promise) -> Option<Promise> {
     match promise {
@@ -87,6 +111,8 @@ pub(crate) struct Definition {
     pub(crate) dispensable: &'static [Function],
     /// Functions that no other workload has: a history with one of them is this workload's.
     pub(crate) marks: &'static [Function],
+    /// Those of its functions that ask for no change, where the checker does not know them itself.
+    pub(crate) looks: &'static [Function],
     /// Makes its generator. The parameters make sense.
     pub(crate) generator: fn(&Params, ChaCha8Rng) -> Box<dyn Generator>,
     /// Whether the openings and ends of sessions are part of the history.
@@ -159,6 +185,12 @@ impl Kind {
         self.0.functions
     }
 
+    /// What its functions ask for, as far as the checker does not know them itself.
+    #[must_use]
+    pub fn vocabulary(self) -> Vocabulary {
+        of_all(&[self])
+    }
+
     /// Whether it still finds something where clients don't have this function.
     #[must_use]
     pub fn can_do_without(self, function: Function) -> bool {
@@ -168,7 +200,7 @@ impl Kind {
     /// What its members are read by at the end.
     #[must_use]
     pub fn reads_by(self) -> Function {
-        if self.0.object == Object::Lists { Function::Txn } else { Function::Read }
+        if self.0.object == Object::Lists { Function::TXN } else { Function::READ }
     }
 
     /// A promise as this workload knows it; none where it can't be judged by that. What is linearizable is,
@@ -416,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_function_marks_one_workload_at_most_and_one_that_does_it() {
-        for function in Function::ALL {
+        for function in functions() {
             let marked: Vec<&Kind> =
                 Kind::ALL.iter().filter(|kind| kind.0.marks.contains(&function)).collect();
             assert!(marked.len() <= 1, "{function}: {marked:?}");

@@ -112,8 +112,10 @@ impl Source {
     /// The workload of ours that this is a history of: one that our own recorder wrote, or one of functions
     /// that only a workload has.
     pub fn workload(&self) -> Option<Kind> {
-        let ours = |name: &str| Function::ALL.into_iter().find(|function| function.as_str() == name);
-        let functions: Option<Vec<Function>> = self.functions.iter().map(|name| ours(name)).collect();
+        let functions: Option<Vec<Function>> =
+            self.functions.iter().map(|name| Function::read(name).ok()).collect();
+        let known = workloads::workload::functions();
+        let functions = functions.filter(|functions| functions.iter().all(|f| known.contains(f)));
         let functions = functions.filter(|functions| !functions.is_empty())?;
         let modelled = ModelName::guess(self.functions.iter().map(String::as_str)).is_some();
         (self.recorded || !modelled).then(|| Kind::of_functions(functions))

@@ -38,8 +38,8 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
         )));
     }
     let watch = Watch::start(Bounds::usual(), |_| {})?;
-    let loaded = judge::load_history(&folder.history(), &watch)?;
     let run: RunInfo = RunFolder::read_named_json(&folder.run())?;
+    let loaded = judge::load_history(&folder.history(), &run.vocabulary, &watch)?;
     let faults = faults(&run, &journal::read(&folder.faults())?, &loaded.history);
     let judged = Judged {
         run,

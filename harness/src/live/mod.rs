@@ -306,7 +306,7 @@ mod tests {
     }
 
     fn event(value: i64) -> Event {
-        Event::new(0, EventKind::Ok, Function::Read, 0, Value::One(value), 5)
+        Event::new(0, EventKind::Ok, Function::READ, 0, Value::One(value), 5)
     }
 
     fn wait_for(condition: impl Fn() -> bool) {

@@ -32,7 +32,7 @@ impl Registers {
     }
 
     fn counts(&self, event: &Event) -> bool {
-        Function::REGISTER.contains(&event.f) && !(self.updates_only && event.f == Function::Read)
+        Function::REGISTER.contains(&event.f) && !(self.updates_only && event.f == Function::READ)
     }
 
     /// The sentence about an alarm, and when its last answer came.
@@ -79,13 +79,13 @@ mod tests {
         let mut history = HistoryWriter::new(std::fs::File::create(&path).expect("a file"));
         let mut judge = Registers::new(updates_only, path);
         let lines = [
-            (0, EventKind::Invoke, Function::Write, Value::One(1)),
-            (0, EventKind::Ok, Function::Write, Value::One(1)),
-            (0, EventKind::Invoke, Function::Write, Value::One(2)),
-            (0, EventKind::Ok, Function::Write, Value::One(2)),
-            (1, EventKind::Invoke, Function::Read, Value::Null),
-            (1, EventKind::Ok, Function::Read, Value::One(read)),
-            (2, EventKind::Invoke, Function::Write, Value::One(3)),
+            (0, EventKind::Invoke, Function::WRITE, Value::One(1)),
+            (0, EventKind::Ok, Function::WRITE, Value::One(1)),
+            (0, EventKind::Invoke, Function::WRITE, Value::One(2)),
+            (0, EventKind::Ok, Function::WRITE, Value::One(2)),
+            (1, EventKind::Invoke, Function::READ, Value::Null),
+            (1, EventKind::Ok, Function::READ, Value::One(read)),
+            (2, EventKind::Invoke, Function::WRITE, Value::One(3)),
         ];
         let mut found = None;
         for ((process, kind, f, value), at) in lines.into_iter().zip(1_u64..) {

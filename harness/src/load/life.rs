@@ -7,6 +7,7 @@ use checker::history::Event;
 use harness_core::nemeses::Silence;
 use runs::numbers::NS_PER_S;
 use runs::silence::{Sign, sign_of_line};
+use workloads::workload::vocabulary;
 
 use crate::clock::RunNs;
 
@@ -36,7 +37,7 @@ impl Life {
     /// Takes a line of the history.
     pub(crate) fn note(&mut self, line: &Event) {
         let Some(at) = line.time else { return };
-        match sign_of_line(line) {
+        match sign_of_line(line, vocabulary()) {
             Sign::Life => {
                 self.span = Some((self.span.map_or(at, |(first, _)| first), at));
                 self.keys.entry(line.key).or_insert(Key { decided: at, refused: 0 }).decided = at;
@@ -70,7 +71,7 @@ mod tests {
     const S: RunNs = NS_PER_S;
 
     fn line(kind: EventKind, key: u64, at: RunNs) -> Event {
-        let mut line = Event::new(1, kind, Function::Write, key, Value::One(1), at * S);
+        let mut line = Event::new(1, kind, Function::WRITE, key, Value::One(1), at * S);
         line.error = (kind != EventKind::Ok).then(|| "stuck".into());
         line
     }

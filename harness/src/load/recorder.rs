@@ -217,7 +217,7 @@ mod tests {
                         let line = |kind| {
                             recorder.record(|now| {
                                 let value = Value::One(process * 1000 + value);
-                                Event::new(process.unsigned_abs(), kind, Function::Write, 0, value, now)
+                                Event::new(process.unsigned_abs(), kind, Function::WRITE, 0, value, now)
                             });
                         };
                         line(EventKind::Invoke);
@@ -227,10 +227,10 @@ mod tests {
             }
         });
         assert_eq!(recorder.counts().ok.load(Ordering::Relaxed), 400);
-        assert!(recorder.succeeded_in_calm(&[Function::Write], 400));
-        assert!(!recorder.succeeded_in_calm(&[Function::Write, Function::Read], 1));
+        assert!(recorder.succeeded_in_calm(&[Function::WRITE], 400));
+        assert!(!recorder.succeeded_in_calm(&[Function::WRITE, Function::READ], 1));
         recorder.calm_begins();
-        assert!(!recorder.succeeded_in_calm(&[Function::Write], 1));
+        assert!(!recorder.succeeded_in_calm(&[Function::WRITE], 1));
         assert_eq!(writer.finish().expect("sealed"), 800);
         let loaded = load(std::io::BufReader::new(File::open(&path).expect("there"))).expect("sound");
         assert!(loaded.extent.is_whole());

@@ -32,7 +32,7 @@ const SPELLED_OUT: usize = 12;
 /// The workload that was asked for.
 pub(crate) fn workload(options: &RunOptions) -> Result<Workload, Failure> {
     let params = Params::of_keys(u64::from(options.keys));
-    let lacks_cas = options.functions.as_ref().is_some_and(|has| !has.contains(&Function::Cas));
+    let lacks_cas = options.functions.as_ref().is_some_and(|has| !has.contains(&Function::CAS));
     let params = if lacks_cas { params.without_cas() } else { params };
     Workload::new(options.workload, params, seed::stream(options.seed, "operations"))
         .map_err(|error| Failure::usage(error.to_string()))
@@ -77,6 +77,7 @@ pub(super) fn run_info(prepared: &Prepared) -> RunInfo {
         promise: options.promised(),
         comes_back: Some(comes_back(options)),
         functions: functions(prepared),
+        vocabulary: prepared.options.workload.vocabulary(),
         nemeses: names(tried),
         kinds,
         not_tried: names(not_tried),

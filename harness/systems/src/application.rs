@@ -68,10 +68,10 @@ impl Hello {
     pub fn of(holds: Applications) -> Self {
         let functions = match holds {
             Applications::Lock | Applications::Election | Applications::Standby => {
-                vec![Function::Acquire, Function::Store, Function::Release]
+                vec![Function::ACQUIRE, Function::STORE, Function::RELEASE]
             }
-            Applications::Queue => vec![Function::Enqueue, Function::Dequeue, Function::Acknowledge],
-            Applications::Barrier => vec![Function::Enter, Function::Leave],
+            Applications::Queue => vec![Function::ENQUEUE, Function::DEQUEUE, Function::ACKNOWLEDGE],
+            Applications::Barrier => vec![Function::ENTER, Function::LEAVE],
         };
         Self { f: "hello".to_owned(), protocol: PROTOCOL, functions }
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn lines_are_as_they_are_documented() {
         let asked =
-            Asked { id: 7, f: Function::Store, key: 3, value: Value::Pair(Some(4), 9), timeout_ms: 1000 };
+            Asked { id: 7, f: Function::STORE, key: 3, value: Value::Pair(Some(4), 9), timeout_ms: 1000 };
         let line = r#"{"id":7,"f":"store","key":3,"value":[4,9],"timeout_ms":1000}"#;
         assert_eq!(serde_json::to_string(&asked).unwrap(), line);
         let answered: Answered =

@@ -99,7 +99,7 @@ struct CachedReads {
 
 impl CachedReads {
     async fn answer(&mut self, op: &Op, patience: Duration) -> Outcome {
-        let is_read = op.function() == Function::Read;
+        let is_read = op.function() == Function::READ;
         if is_read {
             self.reads += 1;
             if self.reads.is_multiple_of(ONE_IN)

@@ -278,16 +278,16 @@ fn history(scatter: &mut Scatter, elections: &[Election], rate: u64) -> History 
         let client = (0..CLIENTS).min_by_key(|&client| free_at[client]).expect("there are clients");
         let invoked = due.max(free_at[client]);
         let (f, typical) = match scatter.below(1000) {
-            n if n < READS => (Function::Read, 700),
-            n if n < 2 * READS => (Function::Write, 1700),
-            _ => (Function::Cas, 1800),
+            n if n < READS => (Function::READ, 700),
+            n if n < 2 * READS => (Function::WRITE, 1700),
+            _ => (Function::CAS, 1800),
         };
         let stall = stalls.iter().find(|(from, to)| invoked >= *from && invoked < *to);
         let mut kind = EventKind::Ok;
         let mut completed = invoked + scatter.latency(typical);
         if let Some((from, to)) = stall {
             completed = to + scatter.latency(typical);
-            if invoked < from + 12 * MS && f != Function::Read {
+            if invoked < from + 12 * MS && f != Function::READ {
                 kind = EventKind::Info;
                 completed = invoked + 30 * MS;
             } else if scatter.below(40) == 0 {
@@ -297,9 +297,9 @@ fn history(scatter: &mut Scatter, elections: &[Election], rate: u64) -> History 
         }
         let unique = i64::try_from(number).expect("few") + 1;
         let value = match f {
-            Function::Read => Value::Null,
-            Function::Write => Value::One(unique),
-            Function::Cas => Value::Pair(Some(unique - 1), unique),
+            Function::READ => Value::Null,
+            Function::WRITE => Value::One(unique),
+            Function::CAS => Value::Pair(Some(unique - 1), unique),
             other => unreachable!("the invented run is of registers, not of {other}"),
         };
         let key = number % 5;
@@ -307,13 +307,13 @@ fn history(scatter: &mut Scatter, elections: &[Election], rate: u64) -> History 
         let mut invoke = Event::new(process[client], EventKind::Invoke, f, key, value.clone(), invoked);
         invoke.due = Some(due);
         invoke.node = node;
-        let answer = if f == Function::Read && kind == EventKind::Ok { Value::One(unique) } else { value };
+        let answer = if f == Function::READ && kind == EventKind::Ok { Value::One(unique) } else { value };
         let mut complete = Event::new(process[client], kind, f, key, answer, completed);
         complete.node = node;
         if kind == EventKind::Fail {
             complete.error = Some("connection-refused".into());
         }
-        if kind == EventKind::Ok && f == Function::Cas && scatter.below(4) == 0 {
+        if kind == EventKind::Ok && f == Function::CAS && scatter.below(4) == 0 {
             complete.kind = EventKind::Fail;
             complete.error = Some("bad-version".into());
         }
@@ -437,13 +437,13 @@ fn counterexample() -> Counterexample {
         index,
         process,
         call: match f {
-            Function::Read => format!("read k3 → {value}"),
+            Function::READ => format!("read k3 → {value}"),
             _ => format!("{f} k3 = {value}"),
         },
         f: f.as_str().to_owned(),
         key: Datum::Int(3),
         value: Datum::Int(value),
-        changes: f.is_change(),
+        changes: f != Function::READ,
         invoke_ns: from * MS / 1000,
         complete_ns: to.map(|to| to * MS / 1000),
         outcome: if to.is_some() { Outcome::Ok } else { Outcome::Info },
@@ -457,10 +457,10 @@ fn counterexample() -> Counterexample {
             s returned 4977, which it had overwritten"
             .to_owned(),
         ops: vec![
-            op(19_904, 11, Function::Write, 4977, 9_951_204, Some(9_953_011), 2, 41, false),
-            op(20_391, 4, Function::Write, 5101, 10_020_911, None, 5, 0, false),
-            op(20_408, 7, Function::Write, 5102, 10_402_880, Some(10_611_417), 3, 42, false),
-            op(24_422, 15, Function::Read, 4977, 12_214_006, Some(12_214_811), 5, 41, true),
+            op(19_904, 11, Function::WRITE, 4977, 9_951_204, Some(9_953_011), 2, 41, false),
+            op(20_391, 4, Function::WRITE, 5101, 10_020_911, None, 5, 0, false),
+            op(20_408, 7, Function::WRITE, 5102, 10_402_880, Some(10_611_417), 3, 42, false),
+            op(24_422, 15, Function::READ, 4977, 12_214_006, Some(12_214_811), 5, 41, true),
         ],
         of_ops: 3001,
         rechecked: true,

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use checker::durability::FinalState;
-use checker::history::Function;
+use checker::history::{Function, Vocabulary};
 use checker::orders::Orders;
 use checker::verdict::{CheckResult, Verdict};
 use serde::de::Error;
@@ -88,6 +88,10 @@ pub struct RunInfo {
     /// Those of the workload's functions that its clients have, where they have not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<Function>>,
+    /// What the workload's functions ask for, as far as a checker must be told, so that the folder is judged
+    /// without a catalogue.
+    #[serde(default, skip_serializing_if = "Vocabulary::is_empty")]
+    pub vocabulary: Vocabulary,
     /// The nemeses with a fault in the schedule, in the order of the command line; empty when nothing was to
     /// be broken.
     pub nemeses: Vec<String>,

@@ -146,7 +146,7 @@ fn describe(op: &Op, how: &str, took_ms: Option<f64>) -> String {
     let error = op.error.as_ref().map(|error| format!(", {error}")).unwrap_or_default();
     let took = took_ms.map(|took| format!(", {} ms", ms(took))).unwrap_or_default();
     let error = shortened(&error, MOST_ERROR);
-    format!("{how}: p{} {} k{}{node}{took}{error}", op.process, op.kind.function(), op.key)
+    format!("{how}: p{} {} k{}{node}{took}{error}", op.process, op.f, op.key)
 }
 
 /// Answered operations on an axis of latency that ends on whole powers of ten.

@@ -74,7 +74,7 @@ fn judge<'a>(ops: &[&'a Op], reads: Reads, counts: &mut Counts) -> Result<(), Br
     let mut lists: Vec<(&Op, &[i64])> = ops
         .iter()
         .filter(|op| op.outcome == Outcome::Ok)
-        .filter_map(|op| Some((*op, op.list.as_deref()?)))
+        .filter_map(|op| Some((*op, op.list().map(|list| &list[..])?)))
         .collect();
     // Every list is compared with the next longer one: beginnings of beginnings are beginnings.
     lists.sort_by_key(|(read, list)| (list.len(), read.call));
@@ -114,7 +114,7 @@ fn judge<'a>(ops: &[&'a Op], reads: Reads, counts: &mut Counts) -> Result<(), Br
 fn appends<'a>(ops: &[&'a Op]) -> Result<HashMap<i64, &'a Op>, Broken<'a>> {
     let mut appends: HashMap<i64, &Op> = HashMap::new();
     for &op in ops {
-        if let OpKind::Append { value } = op.kind
+        if let OpKind::Append { value } = op.kind()
             && let Some(first) = appends.insert(value, op)
         {
             let why = format!("{} and {}: an element has one append only", describe(first), describe(op));
@@ -227,10 +227,10 @@ fn places<'a>(appends: &HashMap<i64, &'a Op>, longest: Option<(&'a Op, &[i64])>)
 
 /// How long the list is known to be once this operation returned.
 fn known(op: &Op) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         _ if op.outcome != Outcome::Ok => None,
         OpKind::Append { .. } => op.version,
-        OpKind::Read { .. } => i64::try_from(op.list.as_ref()?.len()).ok(),
+        OpKind::Read { .. } => i64::try_from(op.list()?.len()).ok(),
         _ => None,
     }
 }
@@ -239,7 +239,7 @@ fn known(op: &Op) -> Option<i64> {
 fn real_time<'a>(ops: &[&'a Op]) -> Result<(), Broken<'a>> {
     for (newest, op) in after_newest(ops, known) {
         let (Some(before), Some(now)) = (known(newest), known(op)) else { continue };
-        let is_read = matches!(op.kind, OpKind::Read { .. });
+        let is_read = matches!(op.kind(), OpKind::Read { .. });
         if now > before || (is_read && now == before) {
             continue;
         }
@@ -276,14 +276,14 @@ mod tests {
             let (f, asked, kind, told, version) = match what {
                 Do::Append(value, version) => {
                     let kind = if version.is_some() { EventKind::Ok } else { EventKind::Info };
-                    (Function::Append, Value::One(*value), kind, Value::One(*value), *version)
+                    (Function::APPEND, Value::One(*value), kind, Value::One(*value), *version)
                 }
                 Do::Refused(value) => {
-                    (Function::Append, Value::One(*value), EventKind::Fail, Value::One(*value), None)
+                    (Function::APPEND, Value::One(*value), EventKind::Fail, Value::One(*value), None)
                 }
                 Do::Read(list) => {
                     let version = i64::try_from(list.len()).ok();
-                    (Function::Read, Value::Null, EventKind::Ok, Value::List(list.clone().into()), version)
+                    (Function::READ, Value::Null, EventKind::Ok, Value::List(list.clone().into()), version)
                 }
             };
             events.push(Event::new(process, EventKind::Invoke, f, 0, asked, *call));
@@ -373,11 +373,11 @@ mod tests {
     #[test]
     fn a_version_counts_the_elements() {
         let mut events = vec![
-            Event::new(0, EventKind::Invoke, Function::Append, 0, Value::One(1), 0),
-            Event::new(0, EventKind::Info, Function::Append, 0, Value::One(1), 1),
-            Event::new(1, EventKind::Invoke, Function::Read, 0, Value::Null, 2),
+            Event::new(0, EventKind::Invoke, Function::APPEND, 0, Value::One(1), 0),
+            Event::new(0, EventKind::Info, Function::APPEND, 0, Value::One(1), 1),
+            Event::new(1, EventKind::Invoke, Function::READ, 0, Value::Null, 2),
         ];
-        let mut read = Event::new(1, EventKind::Ok, Function::Read, 0, Value::List([1].into()), 3);
+        let mut read = Event::new(1, EventKind::Ok, Function::READ, 0, Value::List([1].into()), 3);
         read.version = Some(2);
         events.push(read);
         let result = check(&History::from_events(events).unwrap(), Reads::Current);
@@ -394,18 +394,18 @@ mod tests {
             let op = ops[at];
             let first = left.iter().all(|other| ops[*other].ret > op.call);
             let fits = first
-                && match op.kind {
+                && match op.kind() {
                     OpKind::Append { value } => {
                         list.push(value);
                         let version = i64::try_from(list.len()).ok();
                         op.version.is_none() || op.version == version
                     }
-                    _ => op.list.as_deref() == Some(list.as_slice()),
+                    _ => op.list().map(|list| &list[..]) == Some(list.as_slice()),
                 };
             if fits && naive(ops, list, left) {
                 return true;
             }
-            if first && matches!(op.kind, OpKind::Append { .. }) {
+            if first && matches!(op.kind(), OpKind::Append { .. }) {
                 list.pop();
             }
             left.insert(pick, at);

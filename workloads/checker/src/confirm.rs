@@ -159,7 +159,7 @@ pub fn object<M: Model>(model: &M, calls: &[&Call<M::Op>], order: &[usize]) -> R
 /// # Errors
 /// Why it explains nothing, in words.
 pub fn register<'a>(ops: impl IntoIterator<Item = &'a Op>, order: &[u64]) -> Result<(), String> {
-    let can_happen = |op: &&Op| !matches!(op.kind, OpKind::Read { .. }) && op.outcome == Outcome::Info;
+    let can_happen = |op: &&Op| !matches!(op.kind(), OpKind::Read { .. }) && op.outcome == Outcome::Info;
     let happened = |op: &&Op| op.outcome == Outcome::Ok || op.is_refused_cas();
     let ops: Vec<&Op> = ops.into_iter().filter(|op| can_happen(op) || happened(op)).collect();
     let places = places(ops.iter().map(|op| op.index), order)
@@ -169,7 +169,7 @@ pub fn register<'a>(ops: impl IntoIterator<Item = &'a Op>, order: &[u64]) -> Res
         Span::linear(op.call, if op.outcome == Outcome::Info { NEVER } else { op.ret })
     };
     let mut holds: Option<i64> = None;
-    let answers = |at: usize| match (ops[at].kind, ops[at].outcome) {
+    let answers = |at: usize| match (ops[at].kind(), ops[at].outcome) {
         (OpKind::Read { value }, _) => value == holds,
         (OpKind::Write { value }, _) => {
             holds = Some(value);

@@ -144,7 +144,7 @@ impl<'a> Expected<'a> {
         }
         if let Some(version) = version
             && let Some(last) = self.acknowledged.iter().find(|op| op.version == Some(version))
-            && last.kind.written() != value
+            && last.kind().written() != value
         {
             let why = format!(
                 "{} and made version {version}, but member {member} holds {} at that version",
@@ -157,7 +157,7 @@ impl<'a> Expected<'a> {
         if !self.is_whole {
             return Ok(());
         }
-        let wrote = |op: &&&Op| op.kind.written() == value;
+        let wrote = |op: &&&Op| op.kind().written() == value;
         if self.open.iter().any(|op| wrote(&op)) {
             return Ok(());
         }
@@ -293,7 +293,7 @@ pub fn check_elements(
 pub fn check_transactions(history: &History, states: &[FinalState], members: &[u64]) -> CheckResult {
     let mut expected: BTreeMap<u64, Vec<(i64, &Op)>> = BTreeMap::new();
     for op in history.ops() {
-        for micro in op.micros.iter().flat_map(|micros| micros.iter()) {
+        for micro in op.micros().into_iter().flat_map(|micros| micros.iter()) {
             let there = expected.entry(micro.key).or_default();
             if let (Outcome::Ok, What::Append(element)) = (op.outcome, &micro.what) {
                 there.push((*element, op));
@@ -394,7 +394,7 @@ impl<'a> Lost<'a> {
 const MAX_NAMED: usize = 20;
 
 fn name(op: &Op) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         OpKind::Create { name, .. } => Some(name),
         _ => None,
     }
@@ -402,7 +402,7 @@ fn name(op: &Op) -> Option<i64> {
 
 /// What an operation deleted, or may have.
 fn deletes(op: &Op) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         OpKind::Delete { name } if op.outcome != Outcome::Fail => Some(name),
         _ => None,
     }
@@ -475,8 +475,8 @@ mod tests {
         let mut events = Vec::new();
         for (&(value, version), at) in ops.iter().zip(0_u64..) {
             let kind = if version.is_some() { EventKind::Ok } else { EventKind::Info };
-            events.push(Event::new(at, EventKind::Invoke, Function::Write, 0, Value::One(value), at * 10));
-            let mut end = Event::new(at, kind, Function::Write, 0, Value::One(value), at * 10 + 5);
+            events.push(Event::new(at, EventKind::Invoke, Function::WRITE, 0, Value::One(value), at * 10));
+            let mut end = Event::new(at, kind, Function::WRITE, 0, Value::One(value), at * 10 + 5);
             end.version = version;
             events.push(end);
         }
@@ -526,7 +526,7 @@ mod tests {
         let cas = |process, to, at| {
             [EventKind::Invoke, EventKind::Ok].map(|kind| {
                 let time = at + u64::from(kind == EventKind::Ok);
-                Event::new(process, kind, Function::Cas, 0, Value::Pair(Some(1), to), time)
+                Event::new(process, kind, Function::CAS, 0, Value::Pair(Some(1), to), time)
             })
         };
         let both = History::from_events([cas(1, 2, 0), cas(2, 3, 5)].concat()).unwrap();
@@ -540,8 +540,8 @@ mod tests {
     fn untold(number: i64) -> History {
         let mut events = Vec::new();
         for (value, at) in (10..10 + number).zip(0_u64..) {
-            events.push(Event::new(at, EventKind::Invoke, Function::Write, 0, Value::One(value), at * 10));
-            events.push(Event::new(at, EventKind::Ok, Function::Write, 0, Value::One(value), at * 10 + 5));
+            events.push(Event::new(at, EventKind::Invoke, Function::WRITE, 0, Value::One(value), at * 10));
+            events.push(Event::new(at, EventKind::Ok, Function::WRITE, 0, Value::One(value), at * 10 + 5));
         }
         History::from_events(events).unwrap()
     }
@@ -599,7 +599,7 @@ mod tests {
 
     #[test]
     fn an_acknowledged_element_that_a_member_lacks_is_lost() {
-        let lines = [(Function::Add, 1, EventKind::Ok), (Function::Add, 2, EventKind::Info)];
+        let lines = [(Function::ADD, 1, EventKind::Ok), (Function::ADD, 2, EventKind::Info)];
         let mut events = Vec::new();
         for ((f, value, kind), process) in lines.into_iter().zip(0..) {
             events.push(Event::new(process, EventKind::Invoke, f, 0, Value::One(value), 1));
@@ -607,7 +607,7 @@ mod tests {
         }
         let history = History::from_events(events).unwrap();
         let state = |list: &[i64]| FinalState { value: None, list: Some(list.to_vec()), ..state(1, 0, 0) };
-        let added = |op: &Op| match op.kind {
+        let added = |op: &Op| match op.kind() {
             OpKind::Add { value } => Some(value),
             _ => None,
         };

@@ -163,9 +163,10 @@ fn judge<'a>(
     let looks = looks(history, &nodes)?;
     counts.nodes = nodes.len();
     counts.sessions = sessions.len();
-    counts.closed = sessions.values().filter(|s| s.ended.is_some_and(|op| op.kind == OpKind::Close)).count();
+    counts.closed =
+        sessions.values().filter(|s| s.ended.is_some_and(|op| op.kind() == OpKind::Close)).count();
     counts.expired =
-        sessions.values().filter(|s| s.ended.is_some_and(|op| op.kind == OpKind::Abandon)).count();
+        sessions.values().filter(|s| s.ended.is_some_and(|op| op.kind() == OpKind::Abandon)).count();
     counts.silent = sessions.values().filter(|s| s.ended.is_none() && s.left.is_some()).count();
     if reads == Reads::Current {
         told_early(&sessions)?;
@@ -317,7 +318,7 @@ fn after_silence<'a>(
 /// Nobody is told that a session has expired while it certainly lives.
 fn told_early<'a>(sessions: &BTreeMap<u64, Session<'a>>) -> Result<(), Broken<'a>> {
     for session in sessions.values() {
-        let Some(told) = session.ended.filter(|op| op.kind == OpKind::Abandon) else { continue };
+        let Some(told) = session.ended.filter(|op| op.kind() == OpKind::Abandon) else { continue };
         let Some((contact, until)) = session.contact.zip(session.alive_until_ns()) else { continue };
         if session.leaving.is_some_and(|leaving| leaving.call < told.call) {
             continue;
@@ -342,11 +343,11 @@ fn sessions(history: &History) -> Result<BTreeMap<u64, Session<'_>>, Broken<'_>>
         let Some(session) = op.session.map(|id| sessions.entry(id).or_default()) else { continue };
         // Who falls silent has sent nothing: the session lives for its time-out, whatever became of its
         // connection.
-        let leaves = op.kind == OpKind::Close && op.was_sent();
+        let leaves = op.kind() == OpKind::Close && op.was_sent();
         if leaves && session.leaving.is_none() {
             session.leaving = Some(op);
         }
-        match (op.kind, op.outcome) {
+        match (op.kind(), op.outcome) {
             (OpKind::Open { timeout_ms: Some(timeout_ms) }, Outcome::Ok) => {
                 session.timeout_ns = u64::try_from(timeout_ms).ok().map(|ms| ms * 1_000_000);
                 session.contact = newer(session.contact, op);
@@ -358,7 +359,7 @@ fn sessions(history: &History) -> Result<BTreeMap<u64, Session<'_>>, Broken<'_>>
                     session.ended = session.ended.or(Some(op));
                 }
             }
-            (kind, Outcome::Ok) if kind.is_change() => session.contact = newer(session.contact, op),
+            (_, Outcome::Ok) if op.is_change() => session.contact = newer(session.contact, op),
             _ => {}
         }
     }
@@ -375,7 +376,7 @@ fn newer<'a>(known: Option<&'a Op>, op: &'a Op) -> Option<&'a Op> {
 fn nodes(history: &History) -> Result<HashMap<i64, Node<'_>>, Broken<'_>> {
     let mut nodes = HashMap::new();
     for op in history.ops() {
-        let OpKind::Create { name, .. } = op.kind else { continue };
+        let OpKind::Create { name, .. } = op.kind() else { continue };
         let born = if op.outcome == Outcome::Ok { op.ret } else { NEVER };
         if let Some(Node { create, .. }) =
             nodes.insert(name, Node { create: op, born, witness: op, gone: None })
@@ -398,12 +399,12 @@ fn looks<'a>(
         Err(("a node is there that nobody made", why, vec![op]))
     };
     for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok) {
-        if let OpKind::Exists { name, present } = op.kind {
+        if let OpKind::Exists { name, present } = op.kind() {
             if present && !nodes.contains_key(&name) {
                 return stranger(op, name);
             }
             looks.entry(name).or_default().push(Look { op, present });
-        } else if let Some(list) = &op.list {
+        } else if let Some(list) = op.list() {
             if let Some(name) = list.iter().find(|name| !nodes.contains_key(name)) {
                 return stranger(op, *name);
             }
@@ -449,32 +450,32 @@ mod tests {
         }
 
         fn open(self, at: u64, session: u64) -> Self {
-            self.op(at, session, Function::Open, Value::Null, EventKind::Ok, Value::One(TIMEOUT_MS))
+            self.op(at, session, Function::OPEN, Value::Null, EventKind::Ok, Value::One(TIMEOUT_MS))
         }
 
         fn create(self, at: u64, session: u64, name: i64) -> Self {
-            self.op(at, session, Function::Create, Value::One(name), EventKind::Ok, Value::One(name))
+            self.op(at, session, Function::CREATE, Value::One(name), EventKind::Ok, Value::One(name))
         }
 
         fn lost_create(self, at: u64, session: u64, name: i64) -> Self {
-            self.op(at, session, Function::Create, Value::One(name), EventKind::Info, Value::One(name))
+            self.op(at, session, Function::CREATE, Value::One(name), EventKind::Info, Value::One(name))
         }
 
         fn look(self, at: u64, name: i64, present: bool) -> Self {
             let told = Value::Pair(Some(name), i64::from(present));
-            self.op(at, 99, Function::Exists, Value::One(name), EventKind::Ok, told)
+            self.op(at, 99, Function::EXISTS, Value::One(name), EventKind::Ok, told)
         }
 
         fn list(self, at: u64, names: &[i64]) -> Self {
-            self.op(at, 99, Function::Read, Value::Null, EventKind::Ok, Value::List(names.into()))
+            self.op(at, 99, Function::READ, Value::Null, EventKind::Ok, Value::List(names.into()))
         }
 
         fn close(self, at: u64, session: u64, kind: EventKind) -> Self {
-            self.op(at, session, Function::Close, Value::Null, kind, Value::Null)
+            self.op(at, session, Function::CLOSE, Value::Null, kind, Value::Null)
         }
 
         fn abandon(mut self, at: u64, session: u64, error: Option<&str>) -> Self {
-            self = self.op(at, session, Function::Abandon, Value::Null, EventKind::Ok, Value::Null);
+            self = self.op(at, session, Function::ABANDON, Value::Null, EventKind::Ok, Value::Null);
             self.0.last_mut().unwrap().error = error.map(Into::into);
             self
         }
@@ -526,7 +527,7 @@ mod tests {
         begun().look(20, 7, true).look(960, 7, true).valid();
         // A read of the session is no contact: the leader may never have heard of it.
         let read = |script: Script| {
-            script.op(700, 1, Function::Read, Value::Null, EventKind::Ok, Value::List([7].into()))
+            script.op(700, 1, Function::READ, Value::Null, EventKind::Ok, Value::List([7].into()))
         };
         read(begun()).look(1500, 7, false).valid();
         // And an attempt to close it may succeed at any moment after its call.

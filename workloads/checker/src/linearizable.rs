@@ -173,10 +173,10 @@ mod tests {
             for round in 0..4 {
                 let written = Value::One(i64::from(round % 3));
                 let read = if wrong == Some(key) && round == 3 { Value::One(1) } else { written.clone() };
-                events.push(event(key, EventKind::Invoke, Function::Write, key, written.clone()));
-                events.push(event(key, EventKind::Ok, Function::Write, key, written));
-                events.push(event(key, EventKind::Invoke, Function::Read, key, Value::Null));
-                events.push(event(key, EventKind::Ok, Function::Read, key, read));
+                events.push(event(key, EventKind::Invoke, Function::WRITE, key, written.clone()));
+                events.push(event(key, EventKind::Ok, Function::WRITE, key, written));
+                events.push(event(key, EventKind::Invoke, Function::READ, key, Value::Null));
+                events.push(event(key, EventKind::Ok, Function::READ, key, read));
             }
         }
         for (at, event) in (0..).zip(&mut events) {

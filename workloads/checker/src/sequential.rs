@@ -64,14 +64,14 @@ fn judge<'a>(ops: &[&'a Op], counts: &mut Counts) -> Result<(), Broken<'a>> {
     rising(ops)?;
     let open = ops
         .iter()
-        .filter(|op| op.outcome == Outcome::Info && matches!(op.kind, OpKind::Create { .. }))
+        .filter(|op| op.outcome == Outcome::Info && matches!(op.kind(), OpKind::Create { .. }))
         .map(|op| op.call);
     let open: Vec<u32> = open.collect();
     let mut strangers: BTreeSet<i64> = BTreeSet::new();
     let mut listings: Vec<(&Op, &[i64])> = ops
         .iter()
         .filter(|op| op.outcome == Outcome::Ok)
-        .filter_map(|op| Some((*op, op.list.as_deref()?)))
+        .filter_map(|op| Some((*op, op.list().map(|list| &list[..])?)))
         .collect();
     listings.sort_by_key(|(read, _)| read.ret);
     for &(read, list) in &listings {
@@ -107,7 +107,7 @@ fn judge<'a>(ops: &[&'a Op], counts: &mut Counts) -> Result<(), Broken<'a>> {
     }
     counts.given += given.len();
     counts.open += open.len();
-    let is_deletion = |op: &&&Op| op.outcome == Outcome::Ok && matches!(op.kind, OpKind::Delete { .. });
+    let is_deletion = |op: &&&Op| op.outcome == Outcome::Ok && matches!(op.kind(), OpKind::Delete { .. });
     counts.deleted += ops.iter().filter(is_deletion).count();
     counts.listings += listings.len();
     counts.listed_of_unknown_fate += strangers.len();
@@ -115,7 +115,7 @@ fn judge<'a>(ops: &[&'a Op], counts: &mut Counts) -> Result<(), Broken<'a>> {
 }
 
 fn number(op: &Op) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         OpKind::Create { number, .. } if op.outcome == Outcome::Ok => number,
         _ => None,
     }
@@ -180,11 +180,11 @@ mod tests {
             let name = i64::try_from(process).unwrap() + 100;
             let (f, asked, kind, told) = match what {
                 Create(number) => {
-                    (Function::Create, Value::One(name), EventKind::Ok, Value::Pair(Some(name), *number))
+                    (Function::CREATE, Value::One(name), EventKind::Ok, Value::Pair(Some(name), *number))
                 }
-                Open => (Function::Create, Value::One(name), EventKind::Info, Value::One(name)),
-                Delete(name) => (Function::Delete, Value::One(*name), EventKind::Ok, Value::One(*name)),
-                List(list) => (Function::Read, Value::Null, EventKind::Ok, Value::List((*list).into())),
+                Open => (Function::CREATE, Value::One(name), EventKind::Info, Value::One(name)),
+                Delete(name) => (Function::DELETE, Value::One(*name), EventKind::Ok, Value::One(*name)),
+                List(list) => (Function::READ, Value::Null, EventKind::Ok, Value::List((*list).into())),
             };
             events.push(Event::new(process, EventKind::Invoke, f, 2, asked, *call));
             events.push(Event::new(process, kind, f, 2, told, *ret));

@@ -106,7 +106,7 @@ fn compare<'a>(
     let pairs = after_newest(ops, &measure);
     for &(earlier, op) in &pairs {
         let (Some(before), Some(now)) = (measure(earlier), measure(op)) else { continue };
-        let repeated = changes_advance && now == before && op.kind.is_change();
+        let repeated = changes_advance && now == before && op.is_change();
         if now < before || repeated {
             let why = format!(
                 "{} showed {what} {}, and afterwards, in the same session, {} showed {what} {}",
@@ -130,8 +130,8 @@ mod tests {
     fn reads(ops: &[(u64, u64, i64)]) -> History {
         let mut events = Vec::new();
         for (&(session, zxid, version), at) in ops.iter().zip(0_u64..) {
-            events.push(Event::new(at, EventKind::Invoke, Function::Read, 0, Value::Null, at * 10));
-            let mut ok = Event::new(at, EventKind::Ok, Function::Read, 0, Value::One(version), at * 10 + 5);
+            events.push(Event::new(at, EventKind::Invoke, Function::READ, 0, Value::Null, at * 10));
+            let mut ok = Event::new(at, EventKind::Ok, Function::READ, 0, Value::One(version), at * 10 + 5);
             (ok.session, ok.zxid, ok.version) = (Some(session), Some(zxid), Some(version));
             events.push(ok);
         }
@@ -168,10 +168,10 @@ mod tests {
     fn operations_in_flight_together_are_not_compared() {
         let mut events = Vec::new();
         for process in [1, 2] {
-            events.push(Event::new(process, EventKind::Invoke, Function::Read, 0, Value::Null, process));
+            events.push(Event::new(process, EventKind::Invoke, Function::READ, 0, Value::Null, process));
         }
         for (process, zxid) in [(1, 9), (2, 4)] {
-            let mut ok = Event::new(process, EventKind::Ok, Function::Read, 0, Value::One(1), 10 + process);
+            let mut ok = Event::new(process, EventKind::Ok, Function::READ, 0, Value::One(1), 10 + process);
             (ok.session, ok.zxid) = (Some(7), Some(zxid));
             events.push(ok);
         }
@@ -184,10 +184,10 @@ mod tests {
         let cas = |kind, zxid: Option<u64>, version| {
             let value = Value::Pair(Some(1), 2);
             let mut events = vec![
-                Event::new(1, EventKind::Invoke, Function::Read, 0, Value::Null, 0),
-                Event::new(1, EventKind::Ok, Function::Read, 0, Value::One(1), 5),
-                Event::new(1, EventKind::Invoke, Function::Cas, 0, value.clone(), 10),
-                Event::new(1, kind, Function::Cas, 0, value, 15),
+                Event::new(1, EventKind::Invoke, Function::READ, 0, Value::Null, 0),
+                Event::new(1, EventKind::Ok, Function::READ, 0, Value::One(1), 5),
+                Event::new(1, EventKind::Invoke, Function::CAS, 0, value.clone(), 10),
+                Event::new(1, kind, Function::CAS, 0, value, 15),
             ];
             (events[1].session, events[1].zxid, events[1].version) = (Some(7), Some(9), Some(3));
             (events[3].session, events[3].zxid, events[3].version) = (Some(7), zxid, version);

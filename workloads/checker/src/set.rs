@@ -183,7 +183,7 @@ fn judge<'a>(
     let lists: Vec<(&Op, &[i64])> = ops
         .iter()
         .filter(|op| op.outcome == Outcome::Ok)
-        .filter_map(|op| Some((*op, op.list.as_deref()?)))
+        .filter_map(|op| Some((*op, op.list().map(|list| &list[..])?)))
         .collect();
     for &(read, list) in &lists {
         see(&mut elements, read, list)?;
@@ -257,7 +257,7 @@ fn missing<'a>(
 fn added<'a>(ops: &[&'a Op]) -> Result<HashMap<i64, Element<'a>>, Broken<'a>> {
     let mut elements = HashMap::new();
     for &op in ops {
-        let OpKind::Add { value } = op.kind else { continue };
+        let OpKind::Add { value } = op.kind() else { continue };
         let known = if op.outcome == Outcome::Ok { op.ret } else { NEVER };
         if let Some(Element { add, .. }) =
             elements.insert(value, Element { add: op, known, witness: op, shown: None })
@@ -482,9 +482,9 @@ mod tests {
     /// Whether each element has a moment at which it appears, tried one by one.
     fn naive(history: &History) -> bool {
         let ops = history.ops();
-        let reads: Vec<&Op> = ops.iter().filter(|op| op.list.is_some()).collect();
-        let lists = |read: &Op, value: i64| read.list.as_ref().is_some_and(|list| list.contains(&value));
-        let adds = ops.iter().filter_map(|op| match op.kind {
+        let reads: Vec<&Op> = ops.iter().filter(|op| op.list().is_some()).collect();
+        let lists = |read: &Op, value: i64| read.list().is_some_and(|list| list.contains(&value));
+        let adds = ops.iter().filter_map(|op| match op.kind() {
             OpKind::Add { value } => Some((value, op)),
             _ => None,
         });

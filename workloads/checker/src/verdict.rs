@@ -256,11 +256,11 @@ impl OpView {
         Self {
             index: op.index,
             process: op.process,
-            f: op.kind.function().as_str().to_owned(),
+            f: op.f.as_str().to_owned(),
             key: i64::try_from(op.key).map_or(Datum::Nil, Datum::Int),
             value: value_of(op),
             call: call(op),
-            changes: op.kind.is_change(),
+            changes: op.is_change(),
             invoke_ns: op.invoke_ns,
             complete_ns: op.complete_ns,
             outcome: op.outcome,

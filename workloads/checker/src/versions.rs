@@ -56,7 +56,7 @@ type Broken<'a> = Option<(String, Vec<&'a Op>)>;
 
 /// A compare-and-set that asked for version v and succeeded made v + 1.
 fn cas_steps<'a>(ops: &[&'a Op]) -> Broken<'a> {
-    let wrong = |op: &&&Op| match (op.kind, op.expect, op.version) {
+    let wrong = |op: &&&Op| match (op.kind(), op.expect, op.version) {
         (OpKind::Cas { .. } | OpKind::Append { .. }, Some(expect), Some(version)) => version != expect + 1,
         _ => false,
     };
@@ -71,7 +71,7 @@ fn identity<'a>(ops: &[&'a Op], orders: &Orders) -> Broken<'a> {
     let mut seen: BTreeMap<i64, &Op> = BTreeMap::new();
     for &op in ops {
         let version = op.version?;
-        if op.kind.is_change()
+        if op.is_change()
             && let Some(first) = changed.insert(version, op)
         {
             let why = format!(
@@ -104,9 +104,9 @@ fn identity<'a>(ops: &[&'a Op], orders: &Orders) -> Broken<'a> {
 }
 
 fn shown(op: &Op) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         // Of a list the newest element says which append it is.
-        OpKind::Read { value } => value.or_else(|| op.list.as_ref()?.last().copied()),
+        OpKind::Read { value } => value.or_else(|| op.list()?.last().copied()),
         OpKind::Append { value } => Some(value),
         kind => kind.written(),
     }
@@ -116,7 +116,7 @@ fn shown(op: &Op) -> Option<i64> {
 fn real_time<'a>(ops: &[&'a Op]) -> Broken<'a> {
     for (newest, op) in after_newest(ops, |op| op.version) {
         let (before, now) = (newest.version?, op.version?);
-        if now < before || (now == before && op.kind.is_change()) {
+        if now < before || (now == before && op.is_change()) {
             let why = format!(
                 "{} showed version {before}, and afterwards {} showed version {now}",
                 describe(newest),
@@ -171,7 +171,7 @@ mod tests {
     fn history(ops: &[(Function, i64, i64)]) -> History {
         let mut events = Vec::new();
         for (&(f, value, version), at) in ops.iter().zip(0_u64..) {
-            let asked = if f == Function::Read { Value::Null } else { Value::One(value) };
+            let asked = if f == Function::READ { Value::Null } else { Value::One(value) };
             events.push(Event::new(at, EventKind::Invoke, f, 0, asked, at * 10));
             let mut ok = Event::new(at, EventKind::Ok, f, 0, Value::One(value), at * 10 + 5);
             ok.version = Some(version);
@@ -182,13 +182,13 @@ mod tests {
 
     #[test]
     fn versions_that_count_up_are_valid() {
-        let ok = history(&[(Function::Write, 1, 0), (Function::Write, 2, 1), (Function::Read, 2, 1)]);
+        let ok = history(&[(Function::WRITE, 1, 0), (Function::WRITE, 2, 1), (Function::READ, 2, 1)]);
         assert_eq!(check(&ok).verdict, Verdict::Valid);
     }
 
     #[test]
     fn one_version_for_two_changes_is_a_violation() {
-        let bad = history(&[(Function::Write, 1, 4), (Function::Write, 2, 4)]);
+        let bad = history(&[(Function::WRITE, 1, 4), (Function::WRITE, 2, 4)]);
         let result = check(&bad);
         assert_eq!(result.verdict, Verdict::Invalid);
         assert_eq!(result.counterexample.unwrap().ops.len(), 2);
@@ -197,23 +197,23 @@ mod tests {
     #[test]
     fn one_version_with_two_values_is_a_violation() {
         assert_eq!(
-            check(&history(&[(Function::Write, 1, 4), (Function::Read, 2, 4)])).verdict,
+            check(&history(&[(Function::WRITE, 1, 4), (Function::READ, 2, 4)])).verdict,
             Verdict::Invalid
         );
     }
 
     #[test]
     fn a_version_that_goes_back_in_real_time_is_a_violation() {
-        let bad = history(&[(Function::Write, 1, 4), (Function::Write, 2, 5), (Function::Read, 1, 4)]);
+        let bad = history(&[(Function::WRITE, 1, 4), (Function::WRITE, 2, 5), (Function::READ, 1, 4)]);
         let sentence = check(&bad).counterexample.unwrap().sentence;
         assert!(sentence.contains("showed version 5, and afterwards"), "{sentence}");
     }
 
     #[test]
     fn a_compare_and_set_that_makes_another_version_than_the_next_is_a_violation() {
-        let mut invoke = Event::new(0, EventKind::Invoke, Function::Cas, 0, Value::Pair(Some(1), 2), 0);
+        let mut invoke = Event::new(0, EventKind::Invoke, Function::CAS, 0, Value::Pair(Some(1), 2), 0);
         invoke.expect = Some(3);
-        let mut ok = Event::new(0, EventKind::Ok, Function::Cas, 0, Value::Pair(Some(1), 2), 1);
+        let mut ok = Event::new(0, EventKind::Ok, Function::CAS, 0, Value::Pair(Some(1), 2), 1);
         ok.version = Some(5);
         let bad = History::from_events([invoke, ok]).unwrap();
         assert_eq!(check(&bad).verdict, Verdict::Invalid);

@@ -319,7 +319,7 @@ fn is_refusal(line: &str) -> bool {
         _ => ("0 :invoke :cas [1 2]", line),
     };
     let history = load(format!("{invocation}\n{completion}\n").as_bytes()).unwrap().history;
-    assert_eq!(history.ops()[0].kind, OpKind::Cas { from: Some(1), to: 2 });
+    assert_eq!(history.ops()[0].kind(), OpKind::Cas { from: Some(1), to: 2 });
     assert_eq!(history.ops()[0].outcome, Outcome::Fail);
     history.ops()[0].is_refused_cas()
 }
@@ -355,13 +355,13 @@ fn sets_and_lists_are_read_from_edn_too() {
                  {:process 0 :type :invoke :f :read :value nil} \
                  {:process 0 :type :ok :f :read :value #{1 3 2}}]";
     let history = load(text.as_bytes()).unwrap().history;
-    assert_eq!(history.ops()[1].list.as_deref(), Some(&[1, 3, 2][..]));
+    assert_eq!(history.ops()[1].list().map(|list| &list[..]), Some(&[1, 3, 2][..]));
 }
 
 fn recorded() -> Vec<u8> {
     let mut writer = HistoryWriter::new(Vec::new());
     for (kind, time) in [(EventKind::Invoke, 10), (EventKind::Ok, 20)] {
-        let mut event = Event::new(7, kind, Function::Write, 2, Value::One(5), time);
+        let mut event = Event::new(7, kind, Function::WRITE, 2, Value::One(5), time);
         event.session = Some(u64::MAX);
         event.zxid = Some(0x1_0000_0002);
         event.due = Some(9);

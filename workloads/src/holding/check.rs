@@ -183,14 +183,14 @@ pub(super) fn left_behind(case: &Case<'_>) -> CheckResult {
         .history
         .ops()
         .iter()
-        .filter(|op| matches!(op.kind, OpKind::Read { .. }) && op.outcome == Outcome::Ok)
+        .filter(|op| matches!(op.kind(), OpKind::Read { .. }) && op.outcome == Outcome::Ok)
         .map(|op| op.invoke_ns)
         .max();
     let last_active = case
         .history
         .ops()
         .iter()
-        .filter(|op| !matches!(op.kind, OpKind::Read { .. }))
+        .filter(|op| !matches!(op.kind(), OpKind::Read { .. }))
         .filter_map(|op| op.complete_ns)
         .max();
     let due = case

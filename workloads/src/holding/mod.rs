@@ -27,7 +27,7 @@ use crate::outcome::Outcome;
 use crate::workload::{Definition, Generator, of_operations};
 
 /// What clients do.
-pub(crate) const FUNCTIONS: [Function; 3] = [Function::Acquire, Function::Store, Function::Release];
+pub(crate) const FUNCTIONS: [Function; 3] = [Function::ACQUIRE, Function::STORE, Function::RELEASE];
 
 /// What these workloads have in common.
 pub(crate) const COMMON: Definition = Definition {
@@ -37,6 +37,7 @@ pub(crate) const COMMON: Definition = Definition {
     functions: &FUNCTIONS,
     dispensable: &[],
     marks: &[],
+    looks: &[],
     generator: |params, rng| Box::new(Holding::new(params.keys, 1..=1, rng)),
     records_sessions: false,
     sessions_expire: true,

@@ -247,9 +247,9 @@ fn whoever_holds_writes_and_releases_and_whoever_lost_it_begins_anew() {
     tell(&mut holding, &acquire, EventKind::Ok, None);
     let write = holding.next_op(3);
     tell(&mut holding, &write, EventKind::Fail, None);
-    assert_eq!(holding.next_op(3).function(), Function::Store, "what was never sent ends no term");
+    assert_eq!(holding.next_op(3).function(), Function::STORE, "what was never sent ends no term");
     tell(&mut holding, &write, EventKind::Fail, Some(Refusal::Other));
-    assert_eq!(holding.next_op(3).function(), Function::Acquire);
+    assert_eq!(holding.next_op(3).function(), Function::ACQUIRE);
 }
 
 /// Process 3 holds, and has nothing left to write.
@@ -268,12 +268,12 @@ fn a_holder_that_a_fault_hits_writes_once_more_and_one_that_was_replaced_holds_n
     let mut hit = done();
     hit.works_on(3);
     hit.works_on(4);
-    assert_eq!(hit.next_op(3).function(), Function::Store);
-    assert_eq!(hit.next_op(3).function(), Function::Release);
-    assert_eq!(hit.next_op(4).function(), Function::Acquire);
+    assert_eq!(hit.next_op(3).function(), Function::STORE);
+    assert_eq!(hit.next_op(3).function(), Function::RELEASE);
+    assert_eq!(hit.next_op(4).function(), Function::ACQUIRE);
     let mut replaced = done();
     replaced.begins_anew(3);
-    assert_eq!(replaced.next_op(3).function(), Function::Acquire);
+    assert_eq!(replaced.next_op(3).function(), Function::ACQUIRE);
 }
 
 #[test]

@@ -77,7 +77,7 @@ pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effor
 /// workload it was is told by its operations.
 #[must_use]
 pub fn judge_history_alone(loaded: &Loaded, effort: &Effort<'_>) -> Vec<CheckResult> {
-    let kind = Kind::of_functions(loaded.history.ops().iter().map(|op| op.kind.function()));
+    let kind = Kind::of_functions(loaded.history.ops().iter().map(|op| op.f));
     let mut results = vec![completeness(loaded)];
     results.extend(promises(kind, &Case::new(&loaded.history, loaded.extent, &Beside::default(), effort)));
     results.push(effort.run(|| sessions::check(&loaded.history)));
@@ -121,10 +121,10 @@ mod tests {
     fn recorded() -> Vec<u8> {
         let mut writer = HistoryWriter::new(Vec::new());
         let ops = [
-            (Function::Write, Value::One(1), Value::One(1), 0),
-            (Function::Write, Value::One(2), Value::One(2), 1),
-            (Function::Read, Value::Null, Value::One(2), 1),
-            (Function::Cas, Value::Pair(Some(2), 3), Value::Pair(Some(2), 3), 2),
+            (Function::WRITE, Value::One(1), Value::One(1), 0),
+            (Function::WRITE, Value::One(2), Value::One(2), 1),
+            (Function::READ, Value::Null, Value::One(2), 1),
+            (Function::CAS, Value::Pair(Some(2), 3), Value::Pair(Some(2), 3), 2),
         ];
         for ((f, asked, told, version), at) in ops.into_iter().zip(0_u64..) {
             let mut invoke = checker::history::Event::new(0, EventKind::Invoke, f, 0, asked, at * 100);
@@ -168,9 +168,9 @@ mod tests {
     #[test]
     fn a_stale_read_accuses_only_who_promised_none() {
         let mut writer = HistoryWriter::new(Vec::new());
-        let ops = [(0, Function::Write, 1, 0), (0, Function::Write, 2, 1), (7, Function::Read, 1, 0)];
+        let ops = [(0, Function::WRITE, 1, 0), (0, Function::WRITE, 2, 1), (7, Function::READ, 1, 0)];
         for ((process, f, value, version), at) in ops.into_iter().zip(0_u64..) {
-            let asked = if f == Function::Read { Value::Null } else { Value::One(value) };
+            let asked = if f == Function::READ { Value::Null } else { Value::One(value) };
             let mut invoke = checker::history::Event::new(process, EventKind::Invoke, f, 0, asked, at * 100);
             let mut ok =
                 checker::history::Event::new(process, EventKind::Ok, f, 0, Value::One(value), at * 100 + 50);
@@ -214,10 +214,10 @@ mod tests {
         };
         for at in 0..20_i64 {
             let (now, value) = (at.unsigned_abs() * 100, Value::One(at));
-            line(1, EventKind::Invoke, Function::Read, Value::Null, now, None);
-            line(0, EventKind::Invoke, Function::Write, value.clone(), now + 10, None);
-            line(0, EventKind::Ok, Function::Write, value.clone(), now + 20, Some(at));
-            line(1, EventKind::Ok, Function::Read, value, now + 30, Some(at));
+            line(1, EventKind::Invoke, Function::READ, Value::Null, now, None);
+            line(0, EventKind::Invoke, Function::WRITE, value.clone(), now + 10, None);
+            line(0, EventKind::Ok, Function::WRITE, value.clone(), now + 20, Some(at));
+            line(1, EventKind::Ok, Function::READ, value, now + 30, Some(at));
         }
         let state = |member| FinalState {
             member,

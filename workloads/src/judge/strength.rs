@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use checker::figures::count;
-use checker::history::{Function, History, Interval, Op, OpKind, Outcome, Presence, counts_during};
+use checker::history::{Function, History, Interval, Op, Outcome, Presence, counts_during};
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -266,10 +266,8 @@ fn rate(history: &History, successes: u64) -> f64 {
 /// The kind of an operation that definitely succeeded. A transaction that changes nothing is a read: where
 /// all others are refused nothing is tested.
 fn succeeded(op: &Op) -> Option<Function> {
-    (op.outcome == Outcome::Ok).then(|| match op.kind {
-        OpKind::Txn { changes: false } => Function::Read,
-        kind => kind.function(),
-    })
+    let looks = op.f == Function::TXN && !op.is_change();
+    (op.outcome == Outcome::Ok).then_some(if looks { Function::READ } else { op.f })
 }
 
 /// The load around every fault.
@@ -379,8 +377,8 @@ mod tests {
             for f in Function::REGISTER {
                 value += 1;
                 let (asked, told) = match f {
-                    Function::Read => (Value::Null, Value::One(0)),
-                    Function::Write => (Value::One(value), Value::One(value)),
+                    Function::READ => (Value::Null, Value::One(0)),
+                    Function::WRITE => (Value::One(value), Value::One(value)),
                     _ => (Value::Pair(Some(0), value), Value::Pair(Some(0), value)),
                 };
                 let at = second * 1_000_000_000 + u64::try_from(value).unwrap();

@@ -27,14 +27,14 @@ impl<'a> Claims<'a> {
     pub(super) fn of(ops: &[&'a Op], known: &BTreeMap<u64, u64>) -> Self {
         let mut claims: BTreeMap<i64, Vec<Claim<'a>>> = BTreeMap::new();
         for op in ops.iter().filter(|op| op.outcome == Outcome::Ok) {
-            let OpKind::Dequeue { value: Some(value) } = op.kind else { continue };
-            let Some(&[_, token, since, until]) = op.list.as_deref() else { continue };
+            let OpKind::Dequeue { value: Some(value) } = op.kind() else { continue };
+            let Some(&[_, token, since, until]) = op.list().map(|list| &list[..]) else { continue };
             let [token, since, until] = [token, since, until].map(i64::unsigned_abs);
             let end = known.get(&op.process).map_or(since, |known| until.min(*known));
             claims.entry(value).or_default().push(Claim { token, since, end, op });
         }
         for op in ops {
-            let OpKind::Acknowledge { value } = op.kind else { continue };
+            let OpKind::Acknowledge { value } = op.kind() else { continue };
             let own = claims.get_mut(&value).into_iter().flatten();
             for claim in own.filter(|claim| claim.op.process == op.process && claim.op.ret < op.call) {
                 claim.end = claim.end.min(op.invoke_ns);

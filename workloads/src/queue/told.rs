@@ -31,7 +31,7 @@ pub(super) struct Told<'a> {
 
 /// Whether the answer of a dequeue is an element that is to be acknowledged.
 fn is_handed_out(op: &Op) -> bool {
-    op.list.is_some()
+    op.list().is_some()
 }
 
 impl<'a> Told<'a> {
@@ -40,7 +40,7 @@ impl<'a> Told<'a> {
         let mut told =
             Self { elements: BTreeMap::new(), blind: Vec::new(), may_have_taken: 0, ops: ops.len() };
         for op in ops {
-            let OpKind::Enqueue { value } = op.kind else { continue };
+            let OpKind::Enqueue { value } = op.kind() else { continue };
             let element = Element { put: op, handed: Vec::new(), done: None, may_be_done: false };
             if let Some(before) = told.elements.insert(value, element) {
                 let sentence =
@@ -49,7 +49,7 @@ impl<'a> Told<'a> {
             }
         }
         for op in ops {
-            match op.kind {
+            match op.kind() {
                 OpKind::Dequeue { value: Some(value) } if op.outcome == Outcome::Ok => {
                     told.handed(op, value)?
                 }
@@ -64,7 +64,7 @@ impl<'a> Told<'a> {
     /// Whoever has no answer may have an element ever since. Where elements are handed out, so may whoever
     /// was refused: it may have given one back, and others learn of that by and by.
     fn note_blind(&mut self, ops: &[&'a Op]) {
-        let dequeues = || ops.iter().filter(|op| matches!(op.kind, OpKind::Dequeue { .. }));
+        let dequeues = || ops.iter().filter(|op| matches!(op.kind(), OpKind::Dequeue { .. }));
         let hands_out = dequeues().any(|op| is_handed_out(op));
         let unanswered = dequeues().filter(|op| op.outcome == Outcome::Info).count();
         self.may_have_taken = if hands_out { 0 } else { unanswered };

@@ -19,6 +19,7 @@ use reports::checked::{Checked, Counted};
 use reports::terminal::Style;
 use runs::numbers::{count, plural};
 use workloads::Kind;
+use workloads::workload::vocabulary;
 
 use super::named::{condition, model};
 use super::witness;
@@ -289,7 +290,7 @@ fn by_workload(source: Source, means: &Means<'_>, checked: &mut Checked) -> Resu
     let name = source.name.clone();
     let begun = Instant::now();
     let mut reader = Stopping::new(source.into_reader(), means.watch.interrupt(), Arc::clone(&means.read));
-    let outcome = load_until(&mut reader, &means.watch.interrupt());
+    let outcome = load_until(&mut reader, vocabulary(), &means.watch.interrupt());
     let loaded = match outcome {
         Ok(loaded) => loaded,
         Err(LoadError::Io(_)) if means.watch.reached().is_some() => {

@@ -70,25 +70,26 @@ impl System for Etcd {
 
     fn lacks(&self, function: Function) -> Option<String> {
         match function {
-            Function::Read | Function::Write | Function::Cas | Function::Add | Function::Append => None,
-            Function::Create | Function::Delete => Some("etcd gives out no numbered names".to_owned()),
-            Function::Acquire | Function::Store | Function::Release | Function::Enter | Function::Leave => {
+            Function::READ | Function::WRITE | Function::CAS | Function::ADD | Function::APPEND => None,
+            Function::CREATE | Function::DELETE => Some("etcd gives out no numbered names".to_owned()),
+            Function::ACQUIRE | Function::STORE | Function::RELEASE | Function::ENTER | Function::LEAVE => {
                 Some("the library that applications hold by does not speak to etcd".to_owned())
             }
-            Function::Enqueue | Function::Dequeue | Function::Acknowledge => {
+            Function::ENQUEUE | Function::DEQUEUE | Function::ACKNOWLEDGE => {
                 Some("etcd has no queues".to_owned())
             }
-            Function::Txn => Some(
+            Function::TXN => Some(
                 "the built-in client asks etcd one thing for each operation; the client of `harness init \
                  etcd` does transactions"
                     .to_owned(),
             ),
-            Function::Watch => Some(
+            Function::WATCH => Some(
                 "this client of etcd does not watch; `harness init etcd` writes one that does".to_owned(),
             ),
-            Function::Exists | Function::Open | Function::Close | Function::Abandon => {
+            Function::EXISTS | Function::OPEN | Function::CLOSE | Function::ABANDON => {
                 Some("this client of etcd has no sessions".to_owned())
             }
+            other => Some(format!("this client of etcd has no request for {other}")),
         }
     }
 

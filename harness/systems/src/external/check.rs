@@ -149,7 +149,7 @@ pub async fn converse(
             process = talk.meets(open, &op, conduct).await?;
         }
     }
-    if functions.contains(&Function::Store) {
+    if functions.contains(&Function::STORE) {
         process = talk.writes(process, &store).await?;
     }
     let open = match process {
@@ -166,19 +166,19 @@ pub async fn converse(
 /// which its request is known.
 fn operation(function: Function) -> Option<Op> {
     let (object, body) = match function {
-        Function::Read => (Object::Register, Body::Read),
-        Function::Write => (Object::Register, Body::Write { value: VALUE }),
-        Function::Cas => (Object::Register, Body::Cas { from: OTHER, to: VALUE, basis: None }),
-        Function::Add => (Object::Set, Body::Add { element: VALUE }),
-        Function::Append => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
+        Function::READ => (Object::Register, Body::Read),
+        Function::WRITE => (Object::Register, Body::Write { value: VALUE }),
+        Function::CAS => (Object::Register, Body::Cas { from: OTHER, to: VALUE, basis: None }),
+        Function::ADD => (Object::Set, Body::Add { element: VALUE }),
+        Function::APPEND => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
         // Without a read before it, so that it is in the first request.
-        Function::Txn => return Some(Op::txn([Micro::append(1, VALUE)])),
-        Function::Watch => {
+        Function::TXN => return Some(Op::txn([Micro::append(1, VALUE)])),
+        Function::WATCH => {
             (Object::Register, Body::Watch { watcher: 0, from: Some(VALUE), wait_ms: WAIT_MS })
         }
-        Function::Enqueue => (Object::Queue, Body::Enqueue { element: VALUE }),
-        Function::Acknowledge => (Object::Queue, Body::Acknowledge { element: VALUE }),
-        Function::Acquire => (Object::Lock, Body::Acquire),
+        Function::ENQUEUE => (Object::Queue, Body::Enqueue { element: VALUE }),
+        Function::ACKNOWLEDGE => (Object::Queue, Body::Acknowledge { element: VALUE }),
+        Function::ACQUIRE => (Object::Lock, Body::Acquire),
         _ => return None,
     };
     Some(Op::new(object, 1, body))
@@ -413,8 +413,8 @@ mod tests {
 
     #[test]
     fn an_answer_weighs_by_what_could_be_known() {
-        let write = operation(Function::Write).expect("a write");
-        let read = operation(Function::Read).expect("a read");
+        let write = operation(Function::WRITE).expect("a write");
+        let read = operation(Function::READ).expect("a read");
         let heard = |requests| Heard { requests, is_begun_only: false };
         let weight = |op: &Op, conduct, said, requests| judged(op, conduct, said, heard(requests)).1;
         let (info, fail) = ((EventKind::Info, None), (EventKind::Fail, Some("refused")));

@@ -45,9 +45,6 @@ use super::transaction;
 pub const PROTOCOL: u32 = 1;
 /// The longest line.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
-/// What a client can be asked to do.
-const FUNCTIONS: &str = "read, write, cas, add, append, create, enqueue, dequeue, acknowledge, acquire, \
-                         store, release, txn, watch";
 
 /// The first line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -133,11 +130,12 @@ pub fn functions(line: &[u8]) -> Result<Vec<Function>, String> {
 /// # Errors
 /// Which of them nobody knows.
 pub fn named(names: &[String]) -> Result<Vec<Function>, String> {
+    let all = workloads::workload::functions();
     let known = |name: &String| {
-        Function::ALL
-            .into_iter()
-            .find(|function| function.as_str() == name)
-            .ok_or_else(|| format!("a function {name:?} that nobody knows; those of lines are {FUNCTIONS}"))
+        all.iter().copied().find(|function| function.as_str() == name).ok_or_else(|| {
+            let words: Vec<&str> = all.iter().map(|function| function.as_str()).collect();
+            format!("a function {name:?} that no workload has; those of workloads are {}", words.join(", "))
+        })
     };
     names.iter().map(known).collect()
 }
@@ -177,7 +175,7 @@ const fn kind(object: Object) -> &'static str {
 #[must_use]
 pub fn is_sent(op: &Op, functions: &[Function]) -> bool {
     match op.body {
-        Body::MakePlace => functions.contains(&Function::Create),
+        Body::MakePlace => functions.contains(&Function::CREATE),
         Body::Open | Body::Close | Body::Abandon => false,
         _ => true,
     }
@@ -292,7 +290,7 @@ fn told(op: &Op, functions: &[Function], value: &serde_json::Value) -> Result<Op
 
 /// What a dequeue tells; else what it should have told.
 fn dequeued(functions: &[Function], value: &serde_json::Value) -> Result<Value, &'static str> {
-    let acknowledges = functions.contains(&Function::Acknowledge);
+    let acknowledges = functions.contains(&Function::ACKNOWLEDGE);
     match value {
         serde_json::Value::Null => Ok(Value::Null),
         serde_json::Value::Array(_) if !acknowledges => {
@@ -329,7 +327,7 @@ mod tests {
     fn a_hello_says_what_a_client_can_do_or_what_is_wrong_with_it() {
         let of = |line: &str| functions(line.as_bytes());
         let hello = r#"{"f":"hello","protocol":1,"functions":["read","cas"]}"#;
-        assert_eq!(of(hello), Ok(vec![Function::Read, Function::Cas]));
+        assert_eq!(of(hello), Ok(vec![Function::READ, Function::CAS]));
         for (line, word) in [
             ("ready", "no hello"),
             (r#"{"f":"hi","protocol":1,"functions":[]}"#, "\"hi\""),
@@ -382,10 +380,10 @@ mod tests {
         };
         assert_eq!(said(&[], "9"), Ok(Value::One(9)));
         assert_eq!(said(&[], "null"), Ok(Value::Null));
-        assert_eq!(said(&[Function::Acknowledge], "[9]"), Ok(Value::List([9].into())));
+        assert_eq!(said(&[Function::ACKNOWLEDGE], "[9]"), Ok(Value::List([9].into())));
         assert!(said(&[], "[9]").expect_err("nobody could acknowledge").contains("hello"));
         for wrong in ["[9,8]", "[]", "\"9\"", "true"] {
-            said(&[Function::Acknowledge], wrong).expect_err(wrong);
+            said(&[Function::ACKNOWLEDGE], wrong).expect_err(wrong);
         }
     }
 
@@ -410,8 +408,8 @@ mod tests {
     #[test]
     fn an_empty_place_is_made_by_those_who_say_so() {
         let make = Op::new(Object::Set, 3, Body::MakePlace);
-        assert!(!is_sent(&make, &[Function::Read, Function::Add]));
-        assert!(is_sent(&make, &[Function::Create]));
-        assert!(is_sent(&READ, &[]) && !is_sent(&Op::close(), &Function::ALL));
+        assert!(!is_sent(&make, &[Function::READ, Function::ADD]));
+        assert!(is_sent(&make, &[Function::CREATE]));
+        assert!(is_sent(&READ, &[]) && !is_sent(&Op::close(), &Function::KNOWN));
     }
 }

@@ -287,23 +287,23 @@ impl Application {
         // What is asked of a leader that is cut off may be answered elsewhere, when the session has moved.
         let member = self.member();
         let outcome = match (asked.f, &asked.value) {
-            (Function::Acquire, Value::Null) => self.acquire(asked.key, deadline).await,
-            (Function::Store, &Value::Pair(Some(token), value)) => self.write(asked.key, token, value).await,
-            (Function::Release, &Value::One(token)) => self.release(asked.key, token, deadline).await,
-            (Function::Enqueue, &Value::One(element)) => {
+            (Function::ACQUIRE, Value::Null) => self.acquire(asked.key, deadline).await,
+            (Function::STORE, &Value::Pair(Some(token), value)) => self.write(asked.key, token, value).await,
+            (Function::RELEASE, &Value::One(token)) => self.release(asked.key, token, deadline).await,
+            (Function::ENQUEUE, &Value::One(element)) => {
                 self.queues.enqueue(&self.keeper, (asked.key, element), deadline).await
             }
-            (Function::Dequeue, Value::Null) => self.queues.dequeue(&self.keeper, asked.key, deadline).await,
-            (Function::Acknowledge, &Value::One(element)) => {
+            (Function::DEQUEUE, Value::Null) => self.queues.dequeue(&self.keeper, asked.key, deadline).await,
+            (Function::ACKNOWLEDGE, &Value::One(element)) => {
                 self.queues.acknowledge(&self.keeper, (asked.key, element), deadline).await
             }
-            (Function::Enter, &Value::One(round)) => {
+            (Function::ENTER, &Value::One(round)) => {
                 let (entered, visit) =
                     barrier::enter(&self.keeper, (asked.key, round), self.parties(), deadline).await;
                 self.visit = visit;
                 entered
             }
-            (Function::Leave, &Value::One(round)) => {
+            (Function::LEAVE, &Value::One(round)) => {
                 barrier::leave(&self.keeper, self.visit.take(), (asked.key, round), deadline).await
             }
             _ => refused("not-understood"),

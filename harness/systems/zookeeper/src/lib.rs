@@ -183,34 +183,35 @@ impl System for ZooKeeper {
     /// What a workload asks for in one step must be one request here.
     fn lacks(&self, function: Function) -> Option<String> {
         match function {
-            Function::Txn => Some(
+            Function::TXN => Some(
                 "a transaction reads first, and the built-in client asks one thing for each operation; the \
                  client of `harness init zookeeper` does transactions"
                     .to_owned(),
             ),
-            Function::Watch => Some(
+            Function::WATCH => Some(
                 "the built-in client does not watch; those of `harness init etcd` and `harness init nats` do"
                     .to_owned(),
             ),
-            Function::Read
-            | Function::Write
-            | Function::Cas
-            | Function::Add
-            | Function::Append
-            | Function::Create
-            | Function::Delete
-            | Function::Exists
-            | Function::Open
-            | Function::Close
-            | Function::Abandon
-            | Function::Acquire
-            | Function::Store
-            | Function::Release
-            | Function::Enqueue
-            | Function::Dequeue
-            | Function::Acknowledge
-            | Function::Enter
-            | Function::Leave => None,
+            Function::READ
+            | Function::WRITE
+            | Function::CAS
+            | Function::ADD
+            | Function::APPEND
+            | Function::CREATE
+            | Function::DELETE
+            | Function::EXISTS
+            | Function::OPEN
+            | Function::CLOSE
+            | Function::ABANDON
+            | Function::ACQUIRE
+            | Function::STORE
+            | Function::RELEASE
+            | Function::ENQUEUE
+            | Function::DEQUEUE
+            | Function::ACKNOWLEDGE
+            | Function::ENTER
+            | Function::LEAVE => None,
+            other => Some(format!("the built-in client has no request for {other}")),
         }
     }
 

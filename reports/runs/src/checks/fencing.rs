@@ -64,7 +64,7 @@ fn standing(events: &[Stamped]) -> BTreeMap<RunNs, u32> {
 fn check(history: &History, bits: u32, epochs: &BTreeMap<RunNs, u32>) -> Option<CheckResult> {
     let mut judged = 0;
     let mut late: Vec<(&Op, u64, RunNs, u32)> = Vec::new();
-    for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok && op.kind.is_change()) {
+    for op in history.ops().iter().filter(|op| op.outcome == Outcome::Ok && op.is_change()) {
         let Some(epoch) = op.zxid.and_then(|place| place.checked_shr(bits)) else { continue };
         let Some((&since, &stood)) = epochs.range(..op.invoke_ns).next_back() else { continue };
         judged += 1;
@@ -108,7 +108,7 @@ mod tests {
 
     /// Writes, each from its moment to ten later, with the epoch of its place.
     fn writes(ops: &[(RunNs, u64)]) -> History {
-        changes(Function::Write, ops)
+        changes(Function::WRITE, ops)
     }
 
     fn changes(f: Function, ops: &[(RunNs, u64)]) -> History {
@@ -146,10 +146,10 @@ mod tests {
         let found = check(&writes(&[(101, 1)]), 32, &standing(&events)).expect("a change");
         let sentence = found.counterexample.expect("a counterexample").sentence;
         assert!(sentence.contains("has its place in epoch 1, but epoch 2 stood"), "{sentence}");
-        let added = check(&changes(Function::Add, &[(101, 1)]), 32, &standing(&events));
+        let added = check(&changes(Function::ADD, &[(101, 1)]), 32, &standing(&events));
         assert_eq!(added.expect("a change").verdict, Verdict::Invalid);
         assert!(check(&writes(&[]), 32, &standing(&events)).is_none());
-        let read = changes(Function::Read, &[(101, 1)]);
+        let read = changes(Function::READ, &[(101, 1)]);
         assert!(check(&read, 32, &standing(&events)).is_none(), "what is read may be old");
     }
 }

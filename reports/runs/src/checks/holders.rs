@@ -105,12 +105,12 @@ fn is_answered(op: &Op) -> bool {
 }
 
 fn writes(op: &Op, key: u64, token: i64) -> bool {
-    op.key == key && matches!(op.kind, OpKind::Store { token: by, .. } if by == token)
+    op.key == key && matches!(op.kind(), OpKind::Store { token: by, .. } if by == token)
 }
 
 /// When it acted: by the store's word, where that took it.
 fn moment(op: &Op) -> Option<u64> {
-    let stored = op.list.as_ref().and_then(|told| told.get(4)).map(|at| at.unsigned_abs());
+    let stored = op.list().and_then(|told| told.get(4)).map(|at| at.unsigned_abs());
     stored.or(op.complete_ns)
 }
 
@@ -153,21 +153,21 @@ mod tests {
     fn acquired(who: u64, token: i64, since: u64, until: u64) -> [Event; 2] {
         let told = [token, since.cast_signed(), until.cast_signed()];
         let at = (since, since + 1);
-        ended(who, EventKind::Ok, Function::Acquire, Value::Null, Value::List(told.into()), at)
+        ended(who, EventKind::Ok, Function::ACQUIRE, Value::Null, Value::List(told.into()), at)
     }
 
     fn stored(at: (u64, u64)) -> [Event; 2] {
         let stored = at.1.cast_signed();
         let told = Value::List([7, 1, stored, stored + 1, stored].into());
-        ended(1, EventKind::Ok, Function::Store, Value::Pair(Some(7), 1), told, at)
+        ended(1, EventKind::Ok, Function::STORE, Value::Pair(Some(7), 1), told, at)
     }
 
     fn refused(at: (u64, u64)) -> [Event; 2] {
-        ended(1, EventKind::Fail, Function::Store, Value::Pair(Some(7), 1), Value::Pair(Some(7), 1), at)
+        ended(1, EventKind::Fail, Function::STORE, Value::Pair(Some(7), 1), Value::Pair(Some(7), 1), at)
     }
 
     fn released(at: (u64, u64)) -> [Event; 2] {
-        ended(1, EventKind::Ok, Function::Release, Value::One(7), Value::One(7), at)
+        ended(1, EventKind::Ok, Function::RELEASE, Value::One(7), Value::One(7), at)
     }
 
     fn verdict(events: &[[Event; 2]], faults: &[FaultRecord]) -> Option<Verdict> {
@@ -206,7 +206,7 @@ mod tests {
         };
         let by = |who, token| {
             let value = || Value::Pair(Some(token), 1);
-            ended(who, EventKind::Fail, Function::Store, value(), value(), (55, 70))
+            ended(who, EventKind::Fail, Function::STORE, value(), value(), (55, 70))
         };
         for (why, write, verdict) in [
             ("its own", by(1, 7), Verdict::Valid),
@@ -233,7 +233,7 @@ mod tests {
         let minds = [acquired(1, 7, 10, 45), next, released((15, 70))];
         assert_eq!(verdict(&minds, &[fault("pause")]), None, "it says until when");
         assert_eq!(verdict(&minds, &[]), None);
-        let read = ended(1, EventKind::Ok, Function::Read, Value::Null, Value::List([].into()), (80, 90));
+        let read = ended(1, EventKind::Ok, Function::READ, Value::Null, Value::List([].into()), (80, 90));
         let dead = [acquired(1, 7, 10, 10), read];
         assert_eq!(verdict(&dead, &[fault("kill")]), None, "a last read is of no application");
     }

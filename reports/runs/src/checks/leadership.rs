@@ -52,7 +52,7 @@ fn calms<'a>(faults: &'a [FaultRecord], observed: &Observed) -> Vec<(&'a FaultRe
 
 /// Whether an operation is about something that is held.
 pub(super) fn is_of_a_holder(op: &Op) -> bool {
-    matches!(op.kind.function(), Function::Acquire | Function::Store | Function::Release)
+    matches!(op.f, Function::ACQUIRE | Function::STORE | Function::RELEASE)
 }
 
 fn check(
@@ -131,7 +131,7 @@ mod tests {
 
     /// Acquires, one each half second from the first moment to the second, that all end so.
     fn acquires(from: u64, to: u64, kind: EventKind) -> Vec<Event> {
-        operations(Function::Acquire, 0, (from, to), kind)
+        operations(Function::ACQUIRE, 0, (from, to), kind)
     }
 
     fn operations(f: Function, key: u64, (from, to): (u64, u64), kind: EventKind) -> Vec<Event> {
@@ -174,13 +174,13 @@ mod tests {
 
     #[test]
     fn only_who_holds_that_lock_and_in_time_acquits() {
-        let held = |key, span| operations(Function::Acquire, key, span, EventKind::Ok);
+        let held = |key, span| operations(Function::ACQUIRE, key, span, EventKind::Ok);
         let cases = [
             ("in time", 18, held(0, (12, 13))),
             ("too late", 18, held(0, (18, 20))),
             ("before the fault was gone", 20, held(0, (4, 9))),
             ("another lock", 20, held(1, (10, 20))),
-            ("a read", 20, operations(Function::Read, 0, (10, 20), EventKind::Ok)),
+            ("a read", 20, operations(Function::READ, 0, (10, 20), EventKind::Ok)),
         ];
         let accused = cases.into_iter().filter_map(|(why, until, beside)| {
             let mut events = [acquires(10, until, EventKind::Fail), beside].concat();

@@ -310,7 +310,7 @@ fn kills(fault: &FaultRecord, ends: &[(u64, u64)], at: u64) -> bool {
 /// When changes were answered by whoever commits, ascending: an acknowledgement, or a refusal, which is a
 /// decision too.
 fn answers(history: &History) -> Vec<u64> {
-    let decided = |op: &&Op| op.kind.is_change() && (op.outcome == Outcome::Ok || op.is_refused_cas());
+    let decided = |op: &&Op| op.is_change() && (op.outcome == Outcome::Ok || op.is_refused_cas());
     let mut answers: Vec<u64> =
         history.ops().iter().filter(decided).filter_map(|op| op.complete_ns).collect();
     answers.sort_unstable();
@@ -333,7 +333,7 @@ fn asked_for(run: &RunInfo, history: &History, stretch: &Stretch<'_>, gap: (u64,
     // Operations stand in the order of their calls.
     let first = ops.partition_point(|op| op.invoke_ns < gap.0);
     let connected = |op: &&Op| op.node.is_some_and(|node| stretch.fault.majority_side.contains(&node));
-    let asked = ops[first..].iter().take_while(|op| op.invoke_ns <= until).filter(|op| op.kind.is_change());
+    let asked = ops[first..].iter().take_while(|op| op.invoke_ns <= until).filter(|op| op.is_change());
     u64::try_from(asked.filter(connected).count()).unwrap_or(u64::MAX)
 }
 

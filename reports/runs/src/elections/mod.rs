@@ -395,9 +395,9 @@ mod tests {
         let value = Value::One(i64::try_from(due_ms).expect("small"));
         let process = due_ms;
         let mut invoke =
-            Line::new(process, EventKind::Invoke, Function::Write, 0, value.clone(), due_ms * MS);
+            Line::new(process, EventKind::Invoke, Function::WRITE, 0, value.clone(), due_ms * MS);
         invoke.due = Some(due_ms * MS);
-        let mut ok = Line::new(process, EventKind::Ok, Function::Write, 0, value, done_ms * MS);
+        let mut ok = Line::new(process, EventKind::Ok, Function::WRITE, 0, value, done_ms * MS);
         ok.zxid = Some(zxid);
         [invoke, ok]
     }

@@ -142,9 +142,9 @@ mod tests {
     fn a_change_of_a_holder_is_taken_apart() {
         let list = |values: &[i64]| Value::List(values.into());
         let events = [
-            ok(1, Function::Acquire, Value::Null, list(&[7, 10, 50]), 10),
-            ok(2, Function::Acquire, Value::Null, list(&[9, 70, 99]), 70),
-            ok(2, Function::Store, Value::Pair(Some(9), 1), list(&[9, 1, 75, 99, 80]), 75),
+            ok(1, Function::ACQUIRE, Value::Null, list(&[7, 10, 50]), 10),
+            ok(2, Function::ACQUIRE, Value::Null, list(&[9, 70, 99]), 70),
+            ok(2, Function::STORE, Value::Pair(Some(9), 1), list(&[9, 1, 75, 99, 80]), 75),
         ];
         let history = History::from_events(events.concat()).expect("a history");
         let fault = FaultRecord {

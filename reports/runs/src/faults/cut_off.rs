@@ -123,7 +123,7 @@ mod tests {
 
     fn write(process: u64, node: u64, from: u64) -> [Event; 2] {
         let event = |kind, time| {
-            let mut event = Event::new(process, kind, Function::Write, 0, Value::One(7), time);
+            let mut event = Event::new(process, kind, Function::WRITE, 0, Value::One(7), time);
             event.node = Some(node);
             event
         };

@@ -114,7 +114,7 @@ mod tests {
 
     /// So many successes in ten seconds.
     fn told(run: &RunInfo, successes: u64, unsent: Option<&Unsent>, load: f64) -> String {
-        let line = |process, kind| Event::new(process, kind, Function::Read, 0, Value::Null, process * 10);
+        let line = |process, kind| Event::new(process, kind, Function::READ, 0, Value::Null, process * 10);
         let events = (1..=successes).flat_map(|at| [line(at, EventKind::Invoke), line(at, EventKind::Ok)]);
         let history = History::from_events(events).expect("a history");
         let observed =

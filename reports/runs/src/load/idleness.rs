@@ -167,7 +167,7 @@ mod tests {
         for (process, (due, sent, over, how)) in (0_u64..).zip(ops) {
             let line = |kind, at| {
                 let value = Value::One(i64::try_from(process).expect("small"));
-                Event::new(process, kind, Function::Write, 0, value, at * MS)
+                Event::new(process, kind, Function::WRITE, 0, value, at * MS)
             };
             let mut invoke = line(EventKind::Invoke, *sent);
             invoke.due = Some(due * MS);

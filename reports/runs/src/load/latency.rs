@@ -52,7 +52,7 @@ pub fn summaries(
     for op in history.ops().iter().filter(measures) {
         let Some(completed) = op.complete_ns else { continue };
         let faulty = touches(&windows, due_ns(op), completed);
-        let class = match (op.kind.function() == Function::Cas, is_update(op), faulty) {
+        let class = match (op.f == Function::CAS, is_update(op), faulty) {
             (true, _, false) => LatencyClass::CasCalm,
             (true, _, true) => LatencyClass::CasFault,
             (false, true, false) => LatencyClass::WriteCalm,
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn latency_counts_from_when_an_operation_was_due() {
-        let found = summaries(&history(&[ok(Function::Write, 10 * MS, 14 * MS)]), &[], &[]);
+        let found = summaries(&history(&[ok(Function::WRITE, 10 * MS, 14 * MS)]), &[], &[]);
         assert_eq!(found[&LatencyClass::WriteCalm].max_ms, 4.0);
         assert_eq!(found[&LatencyClass::WriteCalm].p50_ms, 4.0);
         assert_eq!(found.len(), 1);
@@ -287,10 +287,10 @@ mod tests {
     #[test]
     fn an_operation_that_spans_a_fault_belongs_to_the_fault() {
         let ops = [
-            ok(Function::Cas, 90 * MS, 700 * MS),
-            ok(Function::Read, 10 * MS, 11 * MS),
-            ok(Function::Read, 599 * MS, 601 * MS),
-            ok(Function::Read, 601 * MS, 602 * MS),
+            ok(Function::CAS, 90 * MS, 700 * MS),
+            ok(Function::READ, 10 * MS, 11 * MS),
+            ok(Function::READ, 599 * MS, 601 * MS),
+            ok(Function::READ, 601 * MS, 602 * MS),
         ];
         let found = summaries(&history(&ops), &[fault(100, Some(200))], &[]);
         assert_eq!(found[&LatencyClass::CasFault].count, 1);
@@ -300,22 +300,22 @@ mod tests {
 
     #[test]
     fn a_leaked_fault_has_no_end() {
-        let ops = [ok(Function::Read, 9000 * MS, 9001 * MS)];
+        let ops = [ok(Function::READ, 9000 * MS, 9001 * MS)];
         assert_eq!(summaries(&history(&ops), &[fault(100, None)], &[])[&LatencyClass::ReadFault].count, 1);
     }
 
     #[test]
     fn failed_and_unknown_operations_have_no_latency() {
         let ops = [
-            Sketch(Function::Write, MS, 3 * MS, EventKind::Info),
-            Sketch(Function::Write, MS, 2 * MS, EventKind::Fail),
+            Sketch(Function::WRITE, MS, 3 * MS, EventKind::Info),
+            Sketch(Function::WRITE, MS, 2 * MS, EventKind::Fail),
         ];
         assert!(summaries(&history(&ops), &[], &[]).is_empty());
     }
 
     #[test]
     fn the_curve_rises_from_the_fastest_to_the_slowest() {
-        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
+        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::WRITE, 0, n * MS)).collect();
         let summary = &summaries(&history(&ops), &[], &[])[&LatencyClass::WriteCalm];
         assert!(summary.curve.windows(2).all(|pair| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1));
         assert_eq!(summary.curve[0].0, 0.0);
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn each_percentile_is_of_its_own_rank() {
-        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
+        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::WRITE, 0, n * MS)).collect();
         let found = &summaries(&history(&ops), &[], &[])[&LatencyClass::WriteCalm];
         let told = [found.p50_ms, found.p90_ms, found.p99_ms, found.p999_ms].map(f64::round);
         for (told, rank) in told.into_iter().zip([500.0, 900.0, 990.0, 999.0]) {
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn the_histogram_has_every_answer_once_in_bins_of_a_tenth_of_a_decade() {
-        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::Write, 0, n * MS)).collect();
+        let ops: Vec<Sketch> = (1..=1000).map(|n| ok(Function::WRITE, 0, n * MS)).collect();
         let bins = &summaries(&history(&ops), &[], &[])[&LatencyClass::WriteCalm].histogram;
         assert_eq!(bins.iter().map(|bin| bin.1).sum::<u64>(), 1000);
         assert!(bins.windows(2).all(|pair| pair[0].0 < pair[1].0));
@@ -356,9 +356,9 @@ mod tests {
     #[test]
     fn over_time_each_stretch_has_its_own_percentiles_and_none_that_it_is_too_small_for() {
         // Twenty stretches of 100 ms: twelve writes in the first, slower by and by, and one in the last.
-        let mut ops: Vec<Sketch> = (1..=12).map(|n| ok(Function::Write, n * MS, 2 * n * MS)).collect();
-        ops.push(ok(Function::Write, 1950 * MS, 1999 * MS));
-        ops.push(ok(Function::Read, 1000 * MS, 1001 * MS));
+        let mut ops: Vec<Sketch> = (1..=12).map(|n| ok(Function::WRITE, n * MS, 2 * n * MS)).collect();
+        ops.push(ok(Function::WRITE, 1950 * MS, 1999 * MS));
+        ops.push(ok(Function::READ, 1000 * MS, 1001 * MS));
         let found = over_time(&history(&ops), 2000 * MS);
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].from_ns, found[0].to_ns, found[0].count), (0, 100 * MS, 12));
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_fell_due_while_the_bench_could_not_send_all_measures_nothing() {
-        let ops = [ok(Function::Write, 10 * MS, 14 * MS), ok(Function::Write, 30 * MS, 900 * MS)];
+        let ops = [ok(Function::WRITE, 10 * MS, 14 * MS), ok(Function::WRITE, 30 * MS, 900 * MS)];
         let found = summaries(&history(&ops), &[], &[(20 * MS, 40 * MS)]);
         assert_eq!(found[&LatencyClass::WriteCalm].count, 1);
     }

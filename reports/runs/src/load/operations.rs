@@ -18,7 +18,7 @@ pub fn due_ns(op: &Op) -> u64 {
 
 /// Whether it asks the system for a change.
 pub fn is_update(op: &Op) -> bool {
-    op.kind.is_change() && !is_unasked(op)
+    op.is_change() && !is_unasked(op)
 }
 
 /// Whether nobody was asked, because there was nothing to do: its success says nothing of the system.
@@ -43,7 +43,7 @@ pub fn counts(history: &History) -> OperationCounts {
     let mut counts = OperationCounts::default();
     for op in history.ops() {
         add(&mut counts.total, op);
-        add(counts.by_function.entry(op.kind.function().as_str().to_owned()).or_default(), op);
+        add(counts.by_function.entry(op.f.as_str().to_owned()).or_default(), op);
     }
     counts
 }
@@ -100,25 +100,11 @@ fn column(op: &Op) -> Option<Column> {
     if op.outcome != Outcome::Ok {
         return None;
     }
-    match op.kind.function() {
-        Function::Read | Function::Exists | Function::Watch => Some(Column::Reads),
-        Function::Txn if !op.kind.is_change() => Some(Column::Reads),
-        Function::Cas | Function::Append | Function::Dequeue => Some(Column::Cas),
-        Function::Write
-        | Function::Add
-        | Function::Create
-        | Function::Delete
-        | Function::Open
-        | Function::Close
-        | Function::Acquire
-        | Function::Store
-        | Function::Release
-        | Function::Enqueue
-        | Function::Acknowledge
-        | Function::Enter
-        | Function::Leave
-        | Function::Txn => Some(Column::Writes),
-        Function::Abandon => None,
+    match op.f {
+        Function::ABANDON => None,
+        _ if !op.is_change() => Some(Column::Reads),
+        Function::CAS | Function::APPEND | Function::DEQUEUE => Some(Column::Cas),
+        _ => Some(Column::Writes),
     }
 }
 
@@ -142,14 +128,14 @@ pub(crate) mod test_data {
         for (process, &Sketch(f, due, completed, kind)) in (0_u64..).zip(sketches) {
             let unique = i64::try_from(process).expect("small") + 1;
             let value = match f {
-                Function::Read => Value::Null,
-                Function::Write => Value::One(unique),
-                Function::Cas => Value::Pair(Some(0), unique),
+                Function::READ => Value::Null,
+                Function::WRITE => Value::One(unique),
+                Function::CAS => Value::Pair(Some(0), unique),
                 other => panic!("these histories are of registers, not of {other}"),
             };
             let mut invoke = Event::new(process, EventKind::Invoke, f, 0, value.clone(), due);
             invoke.due = Some(due);
-            let result = if f == Function::Read { Value::One(7) } else { value };
+            let result = if f == Function::READ { Value::One(7) } else { value };
             events.push(invoke);
             events.push(Event::new(process, kind, f, 0, result, completed));
         }
@@ -172,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_nobody_was_asked_for_is_no_answer_and_no_update() {
-        let make = |kind, time| Event::new(1, kind, Function::Create, 0, Value::Null, time);
+        let make = |kind, time| Event::new(1, kind, Function::CREATE, 0, Value::Null, time);
         let mut told = make(EventKind::Ok, 2);
         let asked = History::from_events(vec![make(EventKind::Invoke, 1), told.clone()]).expect("a history");
         assert!(is_update(&asked.ops()[0]) && answered_ns(&asked.ops()[0]).is_some());
@@ -184,10 +170,10 @@ mod tests {
     #[test]
     fn outcomes_are_counted_in_total_and_by_function() {
         let counts = counts(&history(&[
-            ok(Function::Read, 1, 2),
-            ok(Function::Write, 3, 4),
-            Sketch(Function::Write, 5, 6, EventKind::Fail),
-            Sketch(Function::Cas, 7, 8, EventKind::Info),
+            ok(Function::READ, 1, 2),
+            ok(Function::WRITE, 3, 4),
+            Sketch(Function::WRITE, 5, 6, EventKind::Fail),
+            Sketch(Function::CAS, 7, 8, EventKind::Info),
         ]));
         assert_eq!(
             counts.total,
@@ -202,11 +188,11 @@ mod tests {
     #[test]
     fn operations_are_counted_before_during_and_after_a_fault() {
         let history = history(&[
-            ok(Function::Read, 10, 11),
-            ok(Function::Write, 98, 105),
-            ok(Function::Write, 120, 130),
-            ok(Function::Cas, 250, 260),
-            ok(Function::Read, 900, 901),
+            ok(Function::READ, 10, 11),
+            ok(Function::WRITE, 98, 105),
+            ok(Function::WRITE, 120, 130),
+            ok(Function::CAS, 250, 260),
+            ok(Function::READ, 900, 901),
         ]);
         let fault = |from, gone| FaultRecord {
             injected_ns: Some(from),

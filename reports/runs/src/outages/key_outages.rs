@@ -142,10 +142,7 @@ fn life_ns(op: &Op) -> Option<u64> {
 
 /// Whether an operation may wait for other clients, and not for the system.
 fn waits_for_others(op: &Op) -> bool {
-    matches!(
-        op.kind.function(),
-        Function::Acquire | Function::Dequeue | Function::Enter | Function::Leave | Function::Open
-    )
+    matches!(op.f, Function::ACQUIRE | Function::DEQUEUE | Function::ENTER | Function::LEAVE | Function::OPEN)
 }
 
 /// From when on a gap between two decided changes of a key is an outage of this key; none where it is none.
@@ -217,7 +214,7 @@ mod tests {
             let node = node(at, key);
             let line = |kind, at: u64| {
                 let value = Value::One(i64::try_from(process).expect("small"));
-                Event::new(process, kind, Function::Write, key, value, at)
+                Event::new(process, kind, Function::WRITE, key, value, at)
             };
             let mut invoke = line(EventKind::Invoke, at * MS);
             invoke.node = Some(node);

@@ -302,13 +302,13 @@ mod tests {
     const MS: u64 = NS_PER_MS;
 
     fn steady(from_ms: u64, to_ms: u64) -> Vec<Sketch> {
-        (from_ms..to_ms).map(|at| ok(Function::Write, at * MS, (at + 1) * MS)).collect()
+        (from_ms..to_ms).map(|at| ok(Function::WRITE, at * MS, (at + 1) * MS)).collect()
     }
 
     #[test]
     fn a_gap_while_writes_wait_is_an_outage_from_the_last_acknowledgement() {
         let mut ops = steady(0, 100);
-        ops.extend((100..300).map(|at| ok(Function::Write, at * MS, 301 * MS)));
+        ops.extend((100..300).map(|at| ok(Function::WRITE, at * MS, 301 * MS)));
         let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 100 * MS, to_ns: 301 * MS, fault: None, open: false }]);
     }
@@ -316,14 +316,14 @@ mod tests {
     #[test]
     fn one_that_waits_while_later_ones_are_answered_waits_alone() {
         let rarely = |from_ms: u64, to_ms: u64| {
-            (from_ms..to_ms).step_by(100).map(|at| ok(Function::Write, at * MS, (at + 1) * MS))
+            (from_ms..to_ms).step_by(100).map(|at| ok(Function::WRITE, at * MS, (at + 1) * MS))
         };
         let mut ops: Vec<Sketch> = rarely(0, 2000).collect();
-        ops.push(ok(Function::Write, 510 * MS, 1010 * MS));
+        ops.push(ok(Function::WRITE, 510 * MS, 1010 * MS));
         assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
         // Three of them that nobody answers are more than one client's own trouble.
         ops.extend(
-            (0..3).map(|more| Sketch(Function::Write, (1410 + more) * MS, 1700 * MS, EventKind::Info)),
+            (0..3).map(|more| Sketch(Function::WRITE, (1410 + more) * MS, 1700 * MS, EventKind::Info)),
         );
         assert_eq!(
             from_history(&history(&ops), Beside::default(), MINIMUM_NS),
@@ -334,7 +334,7 @@ mod tests {
     #[test]
     fn compare_and_sets_that_find_another_value_are_answers_too() {
         let mut ops = steady(0, 100);
-        ops.extend((100..300).map(|at| Sketch(Function::Cas, at * MS, (at + 1) * MS, EventKind::Fail)));
+        ops.extend((100..300).map(|at| Sketch(Function::CAS, at * MS, (at + 1) * MS, EventKind::Fail)));
         ops.extend(steady(300, 400));
         assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
     }
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_rare_write_that_is_slow_counts_from_when_it_was_due() {
         let mut ops = steady(0, 10);
-        ops.push(ok(Function::Write, 200 * MS, 290 * MS));
+        ops.push(ok(Function::WRITE, 200 * MS, 290 * MS));
         let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 200 * MS, to_ns: 290 * MS, fault: None, open: false }]);
     }
@@ -357,9 +357,9 @@ mod tests {
     #[test]
     fn reads_do_not_end_an_outage_and_an_unanswered_write_leaves_it_open() {
         let mut ops = steady(0, 10);
-        ops.push(Sketch(Function::Write, 20 * MS, 60 * MS, EventKind::Info));
-        ops.push(Sketch(Function::Write, 95 * MS, 105 * MS, EventKind::Info));
-        ops.push(ok(Function::Read, 90 * MS, 100 * MS));
+        ops.push(Sketch(Function::WRITE, 20 * MS, 60 * MS, EventKind::Info));
+        ops.push(Sketch(Function::WRITE, 95 * MS, 105 * MS, EventKind::Info));
+        ops.push(ok(Function::READ, 90 * MS, 100 * MS));
         let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 20 * MS, to_ns: 95 * MS, fault: None, open: true }]);
     }
@@ -368,11 +368,11 @@ mod tests {
     fn the_wait_for_recovery_after_the_load_is_no_outage() {
         let mut ops = steady(0, 1000);
         // One member was cut off and never answered; everybody else was served until the load ended.
-        ops.push(Sketch(Function::Write, 500 * MS, 1500 * MS, EventKind::Info));
-        ops.push(Sketch(Function::Write, 999 * MS, 2000 * MS, EventKind::Info));
+        ops.push(Sketch(Function::WRITE, 500 * MS, 1500 * MS, EventKind::Info));
+        ops.push(Sketch(Function::WRITE, 999 * MS, 2000 * MS, EventKind::Info));
         // Long after, the last operations of the run.
-        ops.push(ok(Function::Write, 20_990 * MS, 21_000 * MS));
-        ops.push(ok(Function::Read, 21_000 * MS, 21_001 * MS));
+        ops.push(ok(Function::WRITE, 20_990 * MS, 21_000 * MS));
+        ops.push(ok(Function::READ, 21_000 * MS, 21_001 * MS));
         let beside = Beside { load_end_ns: Some(2000 * MS), ..Beside::default() };
         assert_eq!(from_history(&history(&ops), beside, MINIMUM_NS), []);
     }
@@ -392,7 +392,7 @@ mod tests {
     /// Writes answered at once until `from_ms`; one that is due then waits until `to_ms`.
     fn stalled(from_ms: u64, to_ms: u64) -> History {
         let mut ops = steady(0, from_ms);
-        ops.push(ok(Function::Write, from_ms * MS, to_ms * MS));
+        ops.push(ok(Function::WRITE, from_ms * MS, to_ms * MS));
         history(&ops)
     }
 

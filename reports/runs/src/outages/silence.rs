@@ -12,7 +12,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use checker::history::{BAD_VERSION, Event, EventKind, Function, History, NOT_SENT, Op, Outcome};
+use checker::history::{
+    BAD_VERSION, Effect, Event, EventKind, Function, History, NOT_SENT, Op, Outcome, Vocabulary,
+};
 use workloads::{NOT_NEEDED, STALE_TOKEN};
 
 use crate::numbers::NS_PER_S;
@@ -39,33 +41,30 @@ pub enum Sign {
 
 /// What a change says. What asks for no change says nothing; see [`sign_of_any`].
 pub fn sign(op: &Op) -> Sign {
-    if op.kind.is_change() {
-        said(op.kind.function(), op.outcome, op.error.as_deref())
-    } else {
-        Sign::Nothing
-    }
+    if op.is_change() { said(op.f, op.outcome, op.error.as_deref()) } else { Sign::Nothing }
 }
 
 /// The same of any operation, reads too.
 pub fn sign_of_any(op: &Op) -> Sign {
-    said(op.kind.function(), op.outcome, op.error.as_deref())
+    said(op.f, op.outcome, op.error.as_deref())
 }
 
-/// What a completion's line says of a change, as [`sign`] does.
-pub fn sign_of_line(line: &Event) -> Sign {
+/// What a completion's line says of a change, as [`sign`] does. `vocabulary`: what its words ask for.
+pub fn sign_of_line(line: &Event, vocabulary: &Vocabulary) -> Sign {
     let outcome = match line.kind {
         EventKind::Invoke => return Sign::Nothing,
         EventKind::Ok => Outcome::Ok,
         EventKind::Fail => Outcome::Fail,
         EventKind::Info => Outcome::Info,
     };
-    if line.f.is_change() { said(line.f, outcome, line.error.as_deref()) } else { Sign::Nothing }
+    let changes = vocabulary.effect(line.f) == Effect::Change;
+    if changes { said(line.f, outcome, line.error.as_deref()) } else { Sign::Nothing }
 }
 
 fn said(function: Function, outcome: Outcome, error: Option<&str>) -> Sign {
     // The store is the bench's own. Of histories from elsewhere a compare-and-set that failed names no error.
-    let of_the_store = function == Function::Store;
-    let compared = function == Function::Cas && outcome == Outcome::Fail && error.is_none();
+    let of_the_store = function == Function::STORE;
+    let compared = function == Function::CAS && outcome == Outcome::Fail && error.is_none();
     let error = error.unwrap_or_default();
     match outcome {
         _ if of_the_store || error == NOT_NEEDED || error.starts_with(NOT_SENT) => Sign::Nothing,
@@ -90,9 +89,9 @@ fn follows_from_the_state(function: Function, error: &str) -> bool {
         return true;
     }
     match function {
-        Function::Acquire | Function::Release => says(&["held", "busy", "locked", "taken", "not-holder"]),
-        Function::Txn => says(&["conflict", "abort", "serializ", "deadlock"]),
-        Function::Dequeue | Function::Acknowledge => says(&["empty", "gone"]),
+        Function::ACQUIRE | Function::RELEASE => says(&["held", "busy", "locked", "taken", "not-holder"]),
+        Function::TXN => says(&["conflict", "abort", "serializ", "deadlock"]),
+        Function::DEQUEUE | Function::ACKNOWLEDGE => says(&["empty", "gone"]),
         _ => false,
     }
 }
@@ -223,25 +222,29 @@ mod tests {
     fn a_refusal_that_follows_from_the_state_is_life_and_any_other_is_not() {
         use EventKind::{Fail, Info, Ok};
         for (f, kind, error, wanted) in [
-            (Function::Write, Ok, None, Sign::Life),
-            (Function::Write, Fail, Some("stuck"), Sign::Against),
-            (Function::Write, Fail, Some("busy"), Sign::Against),
-            (Function::Write, Fail, Some("not-sent: no client was free"), Sign::Nothing),
-            (Function::Write, Info, Some("lost: no answer in time"), Sign::Against),
-            (Function::Write, Ok, Some(NOT_NEEDED), Sign::Nothing),
-            (Function::Cas, Fail, Some(BAD_VERSION), Sign::Life),
-            (Function::Cas, Fail, Some("stuck"), Sign::Against),
-            (Function::Dequeue, Ok, None, Sign::Life),
-            (Function::Acquire, Fail, Some("busy"), Sign::Life),
-            (Function::Acquire, Fail, Some("held"), Sign::Life),
-            (Function::Acquire, Fail, Some("stuck"), Sign::Against),
-            (Function::Store, Fail, Some("refused"), Sign::Nothing),
-            (Function::Txn, Fail, Some("conflict"), Sign::Life),
-            (Function::Read, Ok, None, Sign::Nothing),
+            (Function::WRITE, Ok, None, Sign::Life),
+            (Function::WRITE, Fail, Some("stuck"), Sign::Against),
+            (Function::WRITE, Fail, Some("busy"), Sign::Against),
+            (Function::WRITE, Fail, Some("not-sent: no client was free"), Sign::Nothing),
+            (Function::WRITE, Info, Some("lost: no answer in time"), Sign::Against),
+            (Function::WRITE, Ok, Some(NOT_NEEDED), Sign::Nothing),
+            (Function::CAS, Fail, Some(BAD_VERSION), Sign::Life),
+            (Function::CAS, Fail, Some("stuck"), Sign::Against),
+            (Function::DEQUEUE, Ok, None, Sign::Life),
+            (Function::ACQUIRE, Fail, Some("busy"), Sign::Life),
+            (Function::ACQUIRE, Fail, Some("held"), Sign::Life),
+            (Function::ACQUIRE, Fail, Some("stuck"), Sign::Against),
+            (Function::STORE, Fail, Some("refused"), Sign::Nothing),
+            (Function::TXN, Fail, Some("conflict"), Sign::Life),
+            (Function::READ, Ok, None, Sign::Nothing),
         ] {
-            assert_eq!(sign_of_line(&line(f, kind, error)), wanted, "{f} {kind:?} {error:?}");
+            assert_eq!(
+                sign_of_line(&line(f, kind, error), &Vocabulary::default()),
+                wanted,
+                "{f} {kind:?} {error:?}"
+            );
         }
-        let read = vec![line(Function::Read, EventKind::Invoke, None), line(Function::Read, Ok, None)];
+        let read = vec![line(Function::READ, EventKind::Invoke, None), line(Function::READ, Ok, None)];
         let history = History::from_events(read).expect("a history");
         assert_eq!(sign_of_any(&history.ops()[0]), Sign::Life, "of one member a read is one");
     }
@@ -252,9 +255,9 @@ mod tests {
         for at in seconds {
             let (process, value) = (process(at), Value::One(i64::try_from(at).expect("small")));
             let mut invoke =
-                Event::new(process, EventKind::Invoke, Function::Write, 0, value.clone(), at * S);
+                Event::new(process, EventKind::Invoke, Function::WRITE, 0, value.clone(), at * S);
             invoke.node = Some(1 + at % 3);
-            let mut fail = Event::new(process, EventKind::Fail, Function::Write, 0, value, at * S + S / 2);
+            let mut fail = Event::new(process, EventKind::Fail, Function::WRITE, 0, value, at * S + S / 2);
             fail.error = Some("stuck".into());
             events.extend([invoke, fail]);
         }

@@ -90,12 +90,12 @@ mod tests {
         let (invoke, ok) = (EventKind::Invoke, EventKind::Ok);
         let cas = Value::Pair(Some(853), 900);
         History::from_events([
-            line(1, invoke, Function::Write, Value::One(853), 1, 1),
-            line(1, ok, Function::Write, Value::One(853), 1, 5),
-            line(2, invoke, Function::Cas, cas.clone(), 1, 20),
-            line(2, ok, Function::Cas, cas, 1, 30),
-            line(3, invoke, Function::Read, Value::Null, 3, 40),
-            line(3, ok, Function::Read, Value::One(853), 3, 50),
+            line(1, invoke, Function::WRITE, Value::One(853), 1, 1),
+            line(1, ok, Function::WRITE, Value::One(853), 1, 5),
+            line(2, invoke, Function::CAS, cas.clone(), 1, 20),
+            line(2, ok, Function::CAS, cas, 1, 30),
+            line(3, invoke, Function::READ, Value::Null, 3, 40),
+            line(3, ok, Function::READ, Value::One(853), 3, 50),
         ])
         .expect("a history")
     }
@@ -115,7 +115,7 @@ mod tests {
     /// The check as the search leaves it: the compare-and-set is marked.
     fn judged(cut: &FaultRecord, asked_serves: bool) -> Counterexample {
         let history = history();
-        let ops = history.ops().iter().map(|op| OpView::of(op, op.kind.function() == Function::Cas));
+        let ops = history.ops().iter().map(|op| OpView::of(op, op.f == Function::CAS));
         let found = Counterexample {
             sentence: "the compare-and-set cannot be".to_owned(),
             ops: ops.collect(),

@@ -213,7 +213,7 @@ pub fn contradicted(found: &Counterexample) -> Option<(&OpView, &OpView)> {
         (None, _) => return None,
     };
     // A watch tells what changed, and not what is there.
-    let is_watch = bad.f == Function::Watch.as_str();
+    let is_watch = bad.f == Function::WATCH.as_str();
     if bad.changes || is_watch || bad.outcome != Outcome::Ok {
         return None;
     }

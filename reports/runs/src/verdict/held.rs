@@ -59,7 +59,7 @@ pub fn by_member(
     let mut answers: Vec<(u64, u64, bool)> = history
         .ops()
         .iter()
-        .filter(|op| op.key == key && op.outcome == Outcome::Ok && op.list.is_none())
+        .filter(|op| op.key == key && op.outcome == Outcome::Ok && op.list().is_none())
         .filter_map(|op| {
             let at = op.complete_ns.filter(|at| *at >= change.invoke_ns)?;
             Some((op.node?, at, shows(op.version, shown(op))?))
@@ -91,7 +91,7 @@ pub fn by_member(
 
 /// The value that an answer showed.
 fn shown(op: &Op) -> Option<i64> {
-    match op.kind {
+    match op.kind() {
         OpKind::Read { value } => value,
         kind => kind.written(),
     }
@@ -104,7 +104,7 @@ mod tests {
 
     /// One answer: function, value, from, to, member, version.
     fn answer(process: u64, f: Function, value: i64, to: u64, member: u64, version: i64) -> [Event; 2] {
-        let asked = if f == Function::Read { Value::Null } else { Value::One(value) };
+        let asked = if f == Function::READ { Value::Null } else { Value::One(value) };
         let invoke = Event::new(process, EventKind::Invoke, f, 0, asked, to - 1);
         let mut ok = Event::new(process, EventKind::Ok, f, 0, Value::One(value), to);
         (ok.node, ok.version) = (Some(member), Some(version));
@@ -114,11 +114,11 @@ mod tests {
     #[test]
     fn members_are_told_by_what_they_showed_and_held_at_the_end() {
         let answers = [
-            answer(0, Function::Write, 41, 10, 1, 1),
-            answer(1, Function::Write, 42, 20, 1, 2),
-            answer(2, Function::Read, 42, 30, 2, 2),
-            answer(3, Function::Read, 42, 40, 2, 2),
-            answer(4, Function::Read, 41, 50, 2, 1),
+            answer(0, Function::WRITE, 41, 10, 1, 1),
+            answer(1, Function::WRITE, 42, 20, 1, 2),
+            answer(2, Function::READ, 42, 30, 2, 2),
+            answer(3, Function::READ, 42, 40, 2, 2),
+            answer(4, Function::READ, 41, 50, 2, 1),
         ];
         let history = History::from_events(answers.concat()).expect("a history");
         let ops = history.ops();

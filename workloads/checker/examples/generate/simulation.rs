@@ -184,11 +184,11 @@ impl Simulation {
         let (process, seen) = (self.clients[client].0, self.clients[client].1[key]);
         let roll = self.chance.part();
         let (f, value) = if roll < self.options.write {
-            (Function::Write, (None, self.value()))
+            (Function::WRITE, (None, self.value()))
         } else if roll < self.options.write + self.options.cas && seen.is_some() {
-            (Function::Cas, (seen, self.value()))
+            (Function::CAS, (seen, self.value()))
         } else {
-            (Function::Read, (None, 0))
+            (Function::READ, (None, 0))
         };
         let operation = Operation {
             number: self.issued,
@@ -211,7 +211,7 @@ impl Simulation {
         let instant = self.chance.part() * latency;
         let event = self.line(&operation, EventKind::Invoke, now);
         self.running[place].called_ns = self.last_ns;
-        if f != Function::Read && self.options.info > 0.0 && self.chance.part() < self.options.info {
+        if f != Function::READ && self.options.info > 0.0 && self.chance.part() < self.options.info {
             // Half of them never take effect.
             if self.chance.part() < 0.5 {
                 let late = if self.chance.part() < 0.2 { LATE } else { 1.0 };
@@ -236,9 +236,9 @@ impl Simulation {
         let register = &mut self.registers[operation.key];
         operation.kind = EventKind::Ok;
         match operation.f {
-            Function::Write => *register = Some(operation.value.1),
-            Function::Cas if *register == operation.value.0 => *register = Some(operation.value.1),
-            Function::Cas => operation.kind = EventKind::Fail,
+            Function::WRITE => *register = Some(operation.value.1),
+            Function::CAS if *register == operation.value.0 => *register = Some(operation.value.1),
+            Function::CAS => operation.kind = EventKind::Fail,
             _ => operation.read = *register,
         }
     }
@@ -246,15 +246,15 @@ impl Simulation {
     fn complete(&mut self, client: usize, place: usize, now: u64) -> Event {
         let mut operation = self.running[place];
         self.free.push(place);
-        let seen = if operation.f == Function::Read { operation.read } else { Some(operation.value.1) };
+        let seen = if operation.f == Function::READ { operation.read } else { Some(operation.value.1) };
         if operation.kind == EventKind::Ok {
             self.clients[client].1[operation.key] = seen;
         }
-        if operation.f == Function::Read && operation.kind == EventKind::Ok {
+        if operation.f == Function::READ && operation.kind == EventKind::Ok {
             self.falsify(&mut operation);
         }
         let event = self.line(&operation, operation.kind, now);
-        if operation.f != Function::Read && operation.kind == EventKind::Ok {
+        if operation.f != Function::READ && operation.kind == EventKind::Ok {
             let most = REMEMBERED * self.clients.len();
             let acknowledged = &mut self.acknowledged[operation.key];
             acknowledged.push_back((operation.called_ns, self.last_ns, operation.value.1));
@@ -310,9 +310,9 @@ impl Simulation {
 
     fn line(&mut self, operation: &Operation, kind: EventKind, now: u64) -> Event {
         let value = match (operation.f, kind) {
-            (Function::Read, EventKind::Invoke) => Value::Null,
-            (Function::Read, _) => operation.read.map_or(Value::Null, Value::One),
-            (Function::Cas, _) => Value::Pair(operation.value.0, operation.value.1),
+            (Function::READ, EventKind::Invoke) => Value::Null,
+            (Function::READ, _) => operation.read.map_or(Value::Null, Value::One),
+            (Function::CAS, _) => Value::Pair(operation.value.0, operation.value.1),
             _ => Value::One(operation.value.1),
         };
         self.last_ns = now.max(self.last_ns + LEAST_STEP_NS);

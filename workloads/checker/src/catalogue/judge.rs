@@ -268,7 +268,7 @@ fn observed<M: Model>(model: &M, calls: &[Call<M::Op>]) -> bool {
 
 /// Whether an operation's answer says something about what its register held.
 fn tells(op: &Op) -> bool {
-    let is_read = op.outcome == Outcome::Ok && matches!(op.kind, OpKind::Read { .. } | OpKind::Cas { .. });
+    let is_read = op.outcome == Outcome::Ok && matches!(op.kind(), OpKind::Read { .. } | OpKind::Cas { .. });
     is_read || op.is_refused_cas() || op.version.is_some()
 }
 

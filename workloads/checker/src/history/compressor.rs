@@ -59,7 +59,7 @@ mod tests {
         for op in 0..ops {
             let value = Value::One(op.cast_signed());
             for (kind, at) in [(EventKind::Invoke, op * 10), (EventKind::Ok, op * 10 + 5)] {
-                let mut event = Event::new(0, kind, Function::Write, 0, value.clone(), at);
+                let mut event = Event::new(0, kind, Function::WRITE, 0, value.clone(), at);
                 event.node = Some(1);
                 history.write(&mut event).unwrap();
             }
@@ -82,7 +82,7 @@ mod tests {
         }
         let mut plain = HistoryWriter::new(Vec::new());
         for op in 0..4000 {
-            let mut event = Event::new(0, EventKind::Invoke, Function::Read, 0, Value::Null, op);
+            let mut event = Event::new(0, EventKind::Invoke, Function::READ, 0, Value::Null, op);
             event.node = Some(1);
             plain.write(&mut event).unwrap();
         }

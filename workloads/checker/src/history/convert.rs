@@ -9,10 +9,7 @@ use super::{Datum, Event, EventKind, Function, Micro, Record, Value, What};
 /// # Errors
 /// What in it a register, a set or a list has not.
 pub(crate) fn event_of(record: Record) -> Result<Event, String> {
-    let f = Function::ALL
-        .into_iter()
-        .find(|f| f.as_str() == &*record.f)
-        .ok_or_else(|| format!("{} is no operation on a register, a set or a list", record.f))?;
+    let f = Function::read(&record.f)?;
     let key = match &record.key {
         Datum::Nil => 0,
         Datum::Int(key) if *key >= 0 => key.unsigned_abs(),

@@ -1,6 +1,6 @@
 //! Operations in words: in a sentence, on a drawing, and as the value of a line.
 
-use super::{Datum, Op, OpKind, Outcome, Rank};
+use super::{Datum, Op, OpKind, Outcome, Rank, Value};
 
 /// What an operation did, and when.
 #[must_use]
@@ -12,8 +12,8 @@ pub fn describe(op: &Op) -> String {
         _ => format!("(from {}, never answered)", called(op)),
     };
     let nil = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-    let what = match op.kind {
-        OpKind::Read { .. } if op.list.is_some() => listed(op),
+    let what = match op.kind() {
+        OpKind::Read { .. } if op.list().is_some() => listed(op),
         OpKind::Read { value } => format!("read {} from key {}", nil(value), op.key),
         OpKind::Write { value } => format!("wrote {value} to key {}", op.key),
         OpKind::Cas { from, to } if op.outcome == Outcome::Fail => {
@@ -30,7 +30,7 @@ fn describe_other(op: &Op) -> String {
     let session = || op.session.map_or_else(|| "its session".to_owned(), |id| format!("session {id:#x}"));
     let (happened, key) = (op.outcome == Outcome::Ok, op.key);
     let verb = |done: &'static str, tried: &'static str| if happened { done } else { tried };
-    match op.kind {
+    match op.kind() {
         OpKind::Add { value } => format!("{} {value} to set {key}", verb("added", "tried to add")),
         OpKind::Append { value } => format!("{} {value} to list {key}", verb("appended", "tried to append")),
         OpKind::Make => format!("{} place {key}", verb("made", "tried to make")),
@@ -76,7 +76,11 @@ fn describe_other(op: &Op) -> String {
         }
         OpKind::Txn { .. } => format!("{}: {}", verb("did in one transaction", "tried"), micros(op)),
         OpKind::Watch { watcher, from } => watched(op, watcher, from),
-        OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } => format!("used key {key}"),
+        OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } | OpKind::Other => {
+            let asked = if op.asked == Value::Null { String::new() } else { format!(" {}", op.asked) };
+            let told = if happened { format!(" and was told {}", op.told) } else { String::new() };
+            format!("{} {}{asked} of key {key}{told}", verb("did", "tried to"), op.f)
+        }
     }
 }
 
@@ -93,7 +97,7 @@ fn watched(op: &Op, watcher: i64, from: Option<i64>) -> String {
 
 /// The values that a watch told, in their order; none where it has no answer.
 fn values_told(op: &Op) -> Option<Vec<i64>> {
-    Some(op.list.as_deref()?.get(1..)?.iter().step_by(2).copied().collect())
+    Some(op.list().map(|list| &list[..])?.get(1..)?.iter().step_by(2).copied().collect())
 }
 
 /// Elements that a sentence names at most.
@@ -101,7 +105,7 @@ const MAX_NAMED: usize = 8;
 
 /// A read of a list in words, the beginning of a long one left out: the end is where lists differ.
 fn listed(op: &Op) -> String {
-    let list = op.list.as_deref().unwrap_or_default();
+    let list = op.list().map(|list| &list[..]).unwrap_or_default();
     let left_out = list.len().saturating_sub(MAX_NAMED);
     let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
     let dots = if left_out > 0 { "..., " } else { "" };
@@ -140,8 +144,8 @@ fn seconds(ns: u64) -> String {
 pub(crate) fn value_of(op: &Op) -> Datum {
     let int = Datum::Int;
     let pair = |first: Datum, second: i64| Datum::List(vec![first, Datum::Int(second)]);
-    match op.kind {
-        OpKind::Read { value } => match &op.list {
+    match op.kind() {
+        OpKind::Read { value } => match op.list() {
             Some(list) => Datum::List(list.iter().copied().map(int).collect()),
             None => value.map_or(Datum::Nil, int),
         },
@@ -158,19 +162,21 @@ pub(crate) fn value_of(op: &Op) -> Datum {
         OpKind::Open { timeout_ms } => timeout_ms.map_or(Datum::Nil, int),
         OpKind::Make | OpKind::Close | OpKind::Abandon => Datum::Nil,
         OpKind::Acquire { .. } | OpKind::Store { .. } | OpKind::Dequeue { .. } | OpKind::Watch { .. }
-            if op.list.is_some() =>
+            if op.list().is_some() =>
         {
-            Datum::List(op.list.iter().flat_map(|list| list.iter().copied().map(int)).collect())
+            Datum::List(op.list().into_iter().flat_map(|list| list.iter().copied().map(int)).collect())
         }
         OpKind::Enter { round } | OpKind::Leave { round } => int(round),
         OpKind::Txn { .. } => {
-            Datum::List(op.micros.iter().flat_map(|all| all.iter().map(Datum::from)).collect())
+            Datum::List(op.micros().into_iter().flat_map(|all| all.iter().map(Datum::from)).collect())
         }
         OpKind::Dequeue { value } => value.map_or(Datum::Nil, int),
         OpKind::Acquire { .. } => Datum::Nil,
         OpKind::Store { token, value } => pair(int(token), value),
         OpKind::Release { token } => int(token),
         OpKind::Watch { watcher, from } => pair(from.map_or(Datum::Nil, int), watcher),
+        OpKind::Other if op.outcome == Outcome::Ok => Datum::from(&op.told),
+        OpKind::Other => Datum::from(&op.asked),
     }
 }
 
@@ -178,9 +184,9 @@ pub(crate) fn value_of(op: &Op) -> Datum {
 pub(crate) fn call(op: &Op) -> String {
     let key = op.key;
     let nothing = |value: Option<i64>| value.map_or_else(|| "nothing".to_owned(), |value| value.to_string());
-    match op.kind {
+    match op.kind() {
         OpKind::Read { .. } if op.outcome != Outcome::Ok => format!("read k{key}"),
-        OpKind::Read { value } => match &op.list {
+        OpKind::Read { value } => match op.list() {
             Some(list) => format!("read k{key} → {}", elements(list)),
             None => format!("read k{key} → {}", nothing(value)),
         },
@@ -197,16 +203,16 @@ pub(crate) fn call(op: &Op) -> String {
         | OpKind::Add { value }
         | OpKind::Append { value }
         | OpKind::Enqueue { value }
-        | OpKind::Acknowledge { value } => format!("{} k{key} = {value}", op.kind.function()),
+        | OpKind::Acknowledge { value } => format!("{} k{key} = {value}", op.f),
         OpKind::Dequeue { value } if op.outcome == Outcome::Ok => {
             format!("dequeue k{key} → {}", nothing(value))
         }
         OpKind::Dequeue { .. } => format!("dequeue k{key}"),
         OpKind::Enter { round } | OpKind::Leave { round } => {
-            format!("{} k{key} round {round}", op.kind.function())
+            format!("{} k{key} round {round}", op.f)
         }
         OpKind::Create { name, number: None } | OpKind::Delete { name } | OpKind::Exists { name, .. } => {
-            format!("{} k{key} = {name}", op.kind.function())
+            format!("{} k{key} = {name}", op.f)
         }
         OpKind::Make => format!("create k{key}"),
         OpKind::Acquire { token: Some(token) } => format!("acquire k{key} → token {token}"),
@@ -218,12 +224,18 @@ pub(crate) fn call(op: &Op) -> String {
             Some(values) => format!("watch k{key} by {watcher} → {}", elements(&values)),
             None => format!("watch k{key} by {watcher}"),
         },
+        OpKind::Other => {
+            let asked = if op.asked == Value::Null { String::new() } else { format!(" {}", op.asked) };
+            let told = if op.outcome == Outcome::Ok { format!(" → {}", op.told) } else { String::new() };
+            format!("{} k{key}{asked}{told}", op.f)
+        }
     }
 }
 
 /// What a transaction did, in its order.
 fn micros(op: &Op) -> String {
-    let told: Vec<String> = op.micros.iter().flat_map(|all| all.iter().map(ToString::to_string)).collect();
+    let told: Vec<String> =
+        op.micros().into_iter().flat_map(|all| all.iter().map(ToString::to_string)).collect();
     told.join(", ")
 }
 

@@ -157,8 +157,8 @@ mod tests {
     fn history(ops: &[(u64, u64, Option<u64>)]) -> History {
         let mut events = Vec::new();
         for (process, &(member, from, to)) in (0_u64..).zip(ops) {
-            let f = if process % 3 == 0 { Function::Write } else { Function::Read };
-            let value = if f == Function::Write { Value::One(1) } else { Value::Null };
+            let f = if process % 3 == 0 { Function::WRITE } else { Function::READ };
+            let value = if f == Function::WRITE { Value::One(1) } else { Value::Null };
             let mut invoke = Event::new(process, EventKind::Invoke, f, 0, value, from);
             invoke.node = Some(member);
             events.push(invoke);
@@ -188,13 +188,13 @@ mod tests {
                 (from, from + chance.below(60))
             };
             let intervals: Vec<Interval> = (0..8).map(|_| interval()).collect();
-            let together = counts_during(&history, &intervals, |op| Some(op.kind.function()));
+            let together = counts_during(&history, &intervals, |op| Some(op.f));
             let presence = Presence::of(&history);
             for (&(from, to), counted) in intervals.iter().zip(&together) {
                 let inside = |op: &&Op| op.invoke_ns >= from && op.complete_ns.is_some_and(|at| at <= to);
                 let mut alone: BTreeMap<Function, u64> = BTreeMap::new();
                 for op in history.ops().iter().filter(inside) {
-                    *alone.entry(op.kind.function()).or_default() += 1;
+                    *alone.entry(op.f).or_default() += 1;
                 }
                 assert_eq!(*counted, alone, "{from} to {to}");
                 for member in 0..3 {

@@ -12,7 +12,7 @@ use super::convert::event_of;
 use super::limits::read_line;
 use super::records::{Format, Input, Records, recognise};
 use super::tuples::Tuples;
-use super::{EventLines, Extent, History, LoadError, Pairing};
+use super::{EventLines, Extent, History, LoadError, Pairing, Vocabulary};
 use crate::budget::Interrupt;
 
 /// A history and what is known about its completeness.
@@ -40,24 +40,28 @@ pub struct Loaded {
 /// [`LoadError`] names the line. A last line that is cut short is no error but a missing trailer, and so is a
 /// frame of zstd behind whole ones.
 pub fn load<R: BufRead + Send>(reader: R) -> Result<Loaded, LoadError> {
-    load_until(reader, &Interrupt::never())
+    load_until(reader, &Vocabulary::default(), &Interrupt::never())
 }
 
-/// The same, until the bell rings: then the reader fails.
+/// The same with words of a workload's own, until the bell rings: then the reader fails.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_until<R: BufRead + Send>(reader: R, interrupt: &Interrupt) -> Result<Loaded, LoadError> {
+pub fn load_until<R: BufRead + Send>(
+    reader: R,
+    vocabulary: &Vocabulary,
+    interrupt: &Interrupt,
+) -> Result<Loaded, LoadError> {
     let recognised = recognise(reader, interrupt)?;
+    let pairing = Pairing::of(vocabulary.clone());
     match recognised.format {
-        Format::JsonLines => load_lines(recognised.input),
-        Format::Edn | Format::TextLog => load_records(Records::of(recognised)),
+        Format::JsonLines => load_lines(recognised.input, pairing),
+        Format::Edn | Format::TextLog => load_records(Records::of(recognised), pairing),
     }
 }
 
-fn load_lines(mut reader: Input<'_>) -> Result<Loaded, LoadError> {
+fn load_lines(mut reader: Input<'_>, mut pairing: Pairing) -> Result<Loaded, LoadError> {
     let mut lines = EventLines::default();
-    let mut pairing = Pairing::default();
     let mut line = Vec::new();
     loop {
         match read_line(&mut reader, &mut line, lines.number() + 1) {
@@ -76,8 +80,7 @@ fn load_lines(mut reader: Input<'_>) -> Result<Loaded, LoadError> {
     Ok(loaded(pairing, lines.finish()?))
 }
 
-fn load_records(mut records: Records<'_>) -> Result<Loaded, LoadError> {
-    let mut pairing = Pairing::default();
+fn load_records(mut records: Records<'_>, mut pairing: Pairing) -> Result<Loaded, LoadError> {
     let mut tuples = Tuples::default();
     for record in records.by_ref() {
         let mut record = record?;
@@ -102,10 +105,10 @@ mod tests {
 
     fn recorded() -> Vec<u8> {
         let mut writer = HistoryWriter::new(Vec::new());
-        let mut invoke = Event::new(0, EventKind::Invoke, Function::Write, 2, Value::One(7), 10);
+        let mut invoke = Event::new(0, EventKind::Invoke, Function::WRITE, 2, Value::One(7), 10);
         invoke.due = Some(9);
         invoke.node = Some(3);
-        let mut ok = Event::new(0, EventKind::Ok, Function::Write, 2, Value::One(7), 20);
+        let mut ok = Event::new(0, EventKind::Ok, Function::WRITE, 2, Value::One(7), 20);
         ok.version = Some(1);
         ok.zxid = Some(0x1_0000_0002);
         ok.session = Some(u64::MAX);
@@ -119,7 +122,7 @@ mod tests {
         let loaded = load(recorded().as_slice()).unwrap();
         assert!(loaded.extent.is_whole() && !loaded.plain);
         let op = &loaded.history.ops()[0];
-        assert_eq!((op.kind, op.key), (OpKind::Write { value: 7 }, 2));
+        assert_eq!((op.kind(), op.key), (OpKind::Write { value: 7 }, 2));
         assert_eq!((op.zxid, op.session), (Some(0x1_0000_0002), Some(u64::MAX)));
         assert_eq!((op.node, op.due_ns, op.version), (Some(3), Some(9), Some(1)));
     }
@@ -162,7 +165,7 @@ mod tests {
     fn a_line_that_is_missing_in_the_middle_is_noticed_without_a_trailer_too() {
         let mut writer = HistoryWriter::new(Vec::new());
         for process in 0..3 {
-            let mut invoke = Event::new(process, EventKind::Invoke, Function::Read, 2, Value::Null, 10);
+            let mut invoke = Event::new(process, EventKind::Invoke, Function::READ, 2, Value::Null, 10);
             invoke.node = Some(3);
             writer.write(&mut invoke).unwrap();
         }

@@ -59,6 +59,8 @@ mod failure;
 mod fields;
 #[cfg(test)]
 mod fixtures;
+mod function;
+mod kind;
 mod limits;
 mod lines;
 mod load;
@@ -83,9 +85,11 @@ pub use datum::Datum;
 pub use describe::describe;
 pub(crate) use describe::{call, called, returned, value_of};
 pub use during::{Interval, Presence, counts_during};
-pub use event::{BAD_VERSION, EventKind, Function};
+pub use event::{BAD_VERSION, EventKind};
 pub use event_lines::EventLines;
 pub use extent::Extent;
+pub use function::{Effect, Function, MAX_FUNCTION_BYTES, Vocabulary};
+pub use kind::OpKind;
 pub use limits::MAX_LINE_BYTES;
 pub use load::{Loaded, load, load_until};
 pub use load_error::LoadError;
@@ -120,169 +124,6 @@ pub enum Outcome {
     Info,
 }
 
-/// What an operation did, with its result when it has one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OpKind {
-    /// A read; the value is meaningful only when it ended ok. None is a register that nobody wrote.
-    Read {
-        /// What was read.
-        value: Option<i64>,
-    },
-    /// A write.
-    Write {
-        /// What was written.
-        value: i64,
-    },
-    /// A compare-and-set.
-    Cas {
-        /// What the register had to hold; none is a register that nobody wrote.
-        from: Option<i64>,
-        /// What it was to hold afterwards.
-        to: i64,
-    },
-    /// A unique element put into a set.
-    Add {
-        /// The element.
-        value: i64,
-    },
-    /// A unique element put at the end of a list.
-    Append {
-        /// The element.
-        value: i64,
-    },
-    /// A place made, in which others are made.
-    Make,
-    /// A named node made.
-    Create {
-        /// Its name.
-        name: i64,
-        /// The number that it got, when numbers are given.
-        number: Option<i64>,
-    },
-    /// A named node deleted.
-    Delete {
-        /// Its name.
-        name: i64,
-    },
-    /// A look whether a named node is there.
-    Exists {
-        /// Its name.
-        name: i64,
-        /// Whether it was; meaningful only when it ended ok.
-        present: bool,
-    },
-    /// A session opened.
-    Open {
-        /// Its time-out in milliseconds, once it is known.
-        timeout_ms: Option<i64>,
-    },
-    /// The session closed.
-    Close,
-    /// The session left to expire.
-    Abandon,
-    /// A lock or a lead acquired. The moments of its term are in the operation's list.
-    Acquire {
-        /// Its token, once it is known.
-        token: Option<i64>,
-    },
-    /// A write to a store that a token guards. The moments are in the operation's list.
-    Store {
-        /// The token.
-        token: i64,
-        /// What was written.
-        value: i64,
-    },
-    /// What was acquired given up.
-    Release {
-        /// The token of what was given up.
-        token: i64,
-    },
-    /// A unique element put at the end of a queue.
-    Enqueue {
-        /// The element.
-        value: i64,
-    },
-    /// The first element of a queue handed out. Where it is claimed, the moments of the claim are in the
-    /// operation's list.
-    Dequeue {
-        /// The element, once it is known; none where there was nothing.
-        value: Option<i64>,
-    },
-    /// An element that was handed out done.
-    Acknowledge {
-        /// The element.
-        value: i64,
-    },
-    /// A round of a barrier entered.
-    Enter {
-        /// The round.
-        round: i64,
-    },
-    /// A round of a barrier left.
-    Leave {
-        /// The round.
-        round: i64,
-    },
-    /// A transaction, whose micro-operations are the operation's.
-    Txn {
-        /// Whether one of them is an append.
-        changes: bool,
-    },
-    /// How the register changed. What was told is in the operation's list.
-    Watch {
-        /// Who is told: each has a number.
-        watcher: i64,
-        /// The position up to which it was told before; none where it begins.
-        from: Option<i64>,
-    },
-}
-
-impl OpKind {
-    /// The function's name.
-    #[must_use]
-    pub fn function(&self) -> Function {
-        match self {
-            Self::Read { .. } => Function::Read,
-            Self::Write { .. } => Function::Write,
-            Self::Cas { .. } => Function::Cas,
-            Self::Add { .. } => Function::Add,
-            Self::Append { .. } => Function::Append,
-            Self::Make | Self::Create { .. } => Function::Create,
-            Self::Delete { .. } => Function::Delete,
-            Self::Exists { .. } => Function::Exists,
-            Self::Open { .. } => Function::Open,
-            Self::Close => Function::Close,
-            Self::Abandon => Function::Abandon,
-            Self::Acquire { .. } => Function::Acquire,
-            Self::Store { .. } => Function::Store,
-            Self::Release { .. } => Function::Release,
-            Self::Enqueue { .. } => Function::Enqueue,
-            Self::Dequeue { .. } => Function::Dequeue,
-            Self::Acknowledge { .. } => Function::Acknowledge,
-            Self::Enter { .. } => Function::Enter,
-            Self::Leave { .. } => Function::Leave,
-            Self::Txn { .. } => Function::Txn,
-            Self::Watch { .. } => Function::Watch,
-        }
-    }
-
-    /// Whether it asks for a change of what the system holds.
-    #[must_use]
-    pub fn is_change(&self) -> bool {
-        !matches!(self, Self::Txn { changes: false }) && self.function().is_change()
-    }
-
-    /// The value that the register holds if this operation takes effect; none for what writes no register.
-    #[must_use]
-    pub fn written(&self) -> Option<i64> {
-        match *self {
-            Self::Write { value } => Some(value),
-            Self::Cas { to, .. } => Some(to),
-            _ => None,
-        }
-    }
-}
-
 /// One operation: an invocation and, when there was one, its completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Op {
@@ -292,12 +133,14 @@ pub struct Op {
     pub process: u64,
     /// The key.
     pub key: u64,
-    /// What it did.
-    pub kind: OpKind,
-    /// The elements that a read of a set or a list returned; of a lock and of a watch, what the answer told.
-    pub list: Option<Arc<[i64]>>,
-    /// The micro-operations of a transaction: with what was read, once it is known.
-    pub micros: Option<Arc<[Micro]>>,
+    /// What was asked for.
+    pub f: Function,
+    /// The argument, as the invocation's line has it.
+    pub asked: Value,
+    /// The result; nothing where it did not end ok.
+    pub told: Value,
+    /// Whether it asks for a change: then its unknown fate stays open.
+    pub changes: bool,
     /// How it ended.
     pub outcome: Outcome,
     /// When it was invoked, ns since the start of the run.
@@ -332,6 +175,12 @@ pub struct Op {
 pub const NOT_SENT: &str = "not-sent";
 
 impl Op {
+    /// Whether it asks for a change of what the system holds.
+    #[must_use]
+    pub fn is_change(&self) -> bool {
+        self.changes
+    }
+
     /// Whether it may have left its client.
     #[must_use]
     pub fn was_sent(&self) -> bool {
@@ -343,7 +192,7 @@ impl Op {
     /// Histories from elsewhere name no error; there a failed compare-and-set means the comparison failed.
     #[must_use]
     pub fn is_refused_cas(&self) -> bool {
-        matches!(self.kind, OpKind::Cas { .. })
+        self.f == Function::CAS
             && self.outcome == Outcome::Fail
             && self.error.as_deref().is_none_or(|error| error == BAD_VERSION)
     }
@@ -351,13 +200,13 @@ impl Op {
     /// A write or a compare-and-set that happened.
     #[must_use]
     pub fn is_acknowledged_change(&self) -> bool {
-        self.outcome == Outcome::Ok && self.kind.written().is_some()
+        self.outcome == Outcome::Ok && self.kind().written().is_some()
     }
 
     /// A write or a compare-and-set whose fate is unknown.
     #[must_use]
     pub fn is_open_change(&self) -> bool {
-        self.outcome == Outcome::Info && self.kind.written().is_some()
+        self.outcome == Outcome::Info && self.kind().written().is_some()
     }
 }
 
@@ -389,7 +238,7 @@ impl History {
     /// The same history without its reads.
     #[must_use]
     pub fn updates(&self) -> Self {
-        let is_update = |op: &&Op| !matches!(op.kind, OpKind::Read { .. });
+        let is_update = |op: &&Op| op.f != Function::READ;
         Self { ops: self.ops.iter().filter(is_update).cloned().collect() }
     }
 

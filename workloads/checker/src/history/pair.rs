@@ -4,7 +4,7 @@
 //! invocation is stamped before the request leaves and a completion after its answer is in, so "returned at
 //! or before the stamp of the call" is true of the operations themselves, whichever line was written first.
 
-use super::event::Function;
+use super::function::Function;
 use super::{NEVER, Rank};
 use crate::hash::FastMap;
 

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::event::{EventKind, Function};
+use super::event::EventKind;
+use super::function::Function;
 use super::{Datum, Value};
 
 /// Identifiers of 64 bits stand in the file as hexadecimal text, because JSON readers that take numbers as

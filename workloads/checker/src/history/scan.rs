@@ -25,7 +25,7 @@ pub fn event(line: &[u8]) -> serde_json::Result<Event> {
 fn plain(line: &[u8]) -> Option<Event> {
     let mut rest = Scanner { rest: line };
     rest.expect(b'{')?;
-    let mut event = Event::new(0, EventKind::Info, Function::Read, 0, Value::Null, 0);
+    let mut event = Event::new(0, EventKind::Info, Function::READ, 0, Value::Null, 0);
     event.time = None;
     let mut seen = 0_u32;
     loop {
@@ -102,8 +102,7 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     fn function(&mut self) -> Option<Function> {
-        let word = self.text()?;
-        Function::ALL.into_iter().find(|f| f.as_str().as_bytes() == word)
+        Function::read(std::str::from_utf8(self.text()?).ok()?).ok()
     }
 
     #[inline]
@@ -282,7 +281,7 @@ mod tests {
             prop::collection::vec(any::<i64>(), 0..5).prop_map(|list| Value::List(list.into())),
         ];
         let some = (any::<Option<u64>>(), any::<Option<u32>>(), any::<Option<u64>>(), any::<Option<i64>>());
-        let f = (0..Function::ALL.len()).prop_map(|at| Function::ALL[at]);
+        let f = (0..Function::KNOWN.len()).prop_map(|at| Function::KNOWN[at]);
         (any::<u64>(), kind, f, any::<u32>(), value, some, proptest::option::of("[ -~é\n]{0,9}")).prop_map(
             |(process, kind, f, key, value, (session, node, zxid, version), error)| {
                 let mut event = Event::new(process, kind, f, u64::from(key), value, 5);

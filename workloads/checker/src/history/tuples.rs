@@ -71,7 +71,7 @@ mod tests {
                      {:process 0 :type :invoke :f :write :value [8 3]} \
                      {:process 0 :type :info :f :write :value nil}]";
         let history = load(text.as_bytes()).unwrap().history;
-        let ops: Vec<(u64, OpKind)> = history.ops().iter().map(|op| (op.key, op.kind)).collect();
+        let ops: Vec<(u64, OpKind)> = history.ops().iter().map(|op| (op.key, op.kind())).collect();
         assert_eq!(
             ops,
             [
@@ -91,6 +91,6 @@ mod tests {
                      {:process 0 :type :ok :f :read :value [7 1]}]";
         let history = load(text.as_bytes()).unwrap().history;
         assert!(history.ops().iter().all(|op| op.key == 0));
-        assert_eq!(history.ops()[1].list.as_deref(), Some(&[7, 1][..]));
+        assert_eq!(history.ops()[1].list().map(|list| &list[..]), Some(&[7, 1][..]));
     }
 }

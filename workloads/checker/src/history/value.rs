@@ -32,6 +32,18 @@ pub enum Value {
 }
 
 impl Value {
+    /// The integer that this is.
+    #[must_use]
+    pub fn integer(&self) -> Option<i64> {
+        if let Self::One(value) = self { Some(*value) } else { None }
+    }
+
+    /// The second of two.
+    #[must_use]
+    pub fn second(&self) -> Option<i64> {
+        if let Self::Pair(_, second) = self { Some(*second) } else { None }
+    }
+
     /// The list that this is, if it can be one.
     #[must_use]
     pub fn list(&self) -> Option<Arc<[i64]>> {

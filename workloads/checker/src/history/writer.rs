@@ -94,13 +94,13 @@ mod tests {
     #[test]
     fn a_line_has_the_documented_form() {
         let mut writer = HistoryWriter::new(Vec::new());
-        let mut invoke = Event::new(3, EventKind::Invoke, Function::Cas, 1, Value::Pair(Some(4), 5), 1000);
+        let mut invoke = Event::new(3, EventKind::Invoke, Function::CAS, 1, Value::Pair(Some(4), 5), 1000);
         invoke.due = Some(900);
         invoke.node = Some(2);
         invoke.session = Some(0x1f);
         invoke.expect = Some(7);
         assert_eq!(writer.write(&mut invoke).unwrap(), 0);
-        let mut fail = Event::new(3, EventKind::Fail, Function::Cas, 1, Value::Pair(Some(4), 5), 2000);
+        let mut fail = Event::new(3, EventKind::Fail, Function::CAS, 1, Value::Pair(Some(4), 5), 2000);
         fail.zxid = Some(0x1_0000_0001);
         fail.error = Some("bad-version".into());
         assert_eq!(writer.write(&mut fail).unwrap(), 1);

@@ -34,7 +34,7 @@ struct Asked {
 
 impl Asked {
     fn is_update(&self) -> bool {
-        self.kind.is_change()
+        !matches!(self.kind, OpKind::Read { .. })
     }
 
     fn group(&self) -> (bool, u64) {
@@ -156,15 +156,15 @@ fn lines(
     told: bool,
 ) -> Vec<Event> {
     let (f, argument) = match op.kind {
-        OpKind::Write { value } => (Function::Write, Value::One(value)),
-        OpKind::Cas { from, to } => (Function::Cas, Value::Pair(from, to)),
-        _ => (Function::Read, Value::Null),
+        OpKind::Write { value } => (Function::WRITE, Value::One(value)),
+        OpKind::Cas { from, to } => (Function::CAS, Value::Pair(from, to)),
+        _ => (Function::READ, Value::Null),
     };
     let mut invoke = Event::new(op.process, EventKind::Invoke, f, op.key, argument.clone(), op.call);
     invoke.session = op.session;
     let Some(ret) = op.ret else { return vec![invoke] };
     let kind = if refused { EventKind::Fail } else { EventKind::Ok };
-    let answer = if f == Function::Read { read.map_or(Value::Null, Value::One) } else { argument };
+    let answer = if f == Function::READ { read.map_or(Value::Null, Value::One) } else { argument };
     let mut completed = Event::new(op.process, kind, f, op.key, answer, ret);
     completed.session = op.session;
     completed.error = refused.then(|| BAD_VERSION.into());
@@ -183,7 +183,7 @@ fn oracle(history: &History, real_time: RealTime) -> bool {
     let before = |a: &Op, b: &Op| {
         let bound = match real_time {
             RealTime::All => true,
-            RealTime::Updates => a.kind.is_change() && b.kind.is_change(),
+            RealTime::Updates => a.is_change() && b.is_change(),
             RealTime::None => false,
         };
         a.ret != NEVER && a.ret < b.call && (bound || group(a) == group(b))
@@ -201,7 +201,7 @@ fn oracle(history: &History, real_time: RealTime) -> bool {
             }
             let key = usize::try_from(op.key).unwrap();
             let mut then = holds;
-            let right = match op.kind {
+            let right = match op.kind() {
                 OpKind::Read { value } => value == holds[key],
                 OpKind::Cas { from, .. } if op.outcome == Outcome::Fail => from != holds[key],
                 OpKind::Cas { from, .. } if from != holds[key] => false,
@@ -235,7 +235,7 @@ impl Model for Cells {
 
     fn apply(&self, state: &Self::State, op: &Op) -> Option<Self::State> {
         let held = state.iter().find(|(key, _)| *key == op.key).map(|&(_, value)| value);
-        let written = match op.kind {
+        let written = match op.kind() {
             OpKind::Read { value } => return (value == held).then(|| state.clone()),
             OpKind::Cas { from, .. } if op.outcome == Outcome::Fail => {
                 return (from != held).then(|| state.clone());
@@ -258,7 +258,7 @@ impl Model for Cells {
     }
 
     fn changes(&self, op: &Op) -> bool {
-        op.kind.is_change()
+        op.is_change()
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn judge(history: &History, budget: &Budget) -> Judged {
     let mut sessions: BTreeMap<u64, Vec<&Op>> = BTreeMap::new();
     for op in history.ops() {
         let group = group_of(op, &mut groups);
-        if op.outcome == Outcome::Ok && matches!(op.kind.function().as_str(), "read" | "write" | "cas") {
+        if op.outcome == Outcome::Ok && matches!(op.f.as_str(), "read" | "write" | "cas") {
             sessions.entry(group).or_default().push(op);
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Writers<'a> {
     fn of(history: &'a History) -> Self {
         let mut writers: HashMap<(u64, i64), Option<&Op>> = HashMap::new();
         for op in history.ops().iter().filter(|op| op.outcome != Outcome::Fail) {
-            if let Some(value) = op.kind.written() {
+            if let Some(value) = op.kind().written() {
                 writers.entry((op.key, value)).and_modify(|writer| *writer = None).or_insert(Some(op));
             }
         }
@@ -111,7 +111,7 @@ impl<'a> Writers<'a> {
 }
 
 fn is_read(op: &Op) -> bool {
-    matches!(op.kind, OpKind::Read { .. })
+    matches!(op.kind(), OpKind::Read { .. })
 }
 
 /// The guarantee that two kinds of operations are about.
@@ -143,7 +143,7 @@ fn judge_session<'a>(ops: &[&'a Op], writers: &Writers<'a>, tally: &mut Tally) -
 /// The version of the state that an operation made or saw. What nobody has written is older than every
 /// version.
 fn version(op: &Op) -> Option<i64> {
-    op.version.or((op.kind == OpKind::Read { value: None }).then_some(i64::MIN))
+    op.version.or((op.kind() == OpKind::Read { value: None }).then_some(i64::MIN))
 }
 
 /// The zxid of the state that an operation made or saw. The header of a read says only where the member
@@ -202,7 +202,7 @@ fn compare<'a>(
 
 /// What values and real time tell about one session and key.
 fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'a>> {
-    let write_seen = |op: &'a Op| match op.kind {
+    let write_seen = |op: &'a Op| match op.kind() {
         OpKind::Read { value } => value.and_then(|value| writers.of_value(op.key, value)),
         kind => kind.written().and_then(|value| writers.of_value(op.key, value)),
     };
@@ -227,7 +227,7 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
         }
         let Some((new_write, saw_new)) = newest else { continue };
         compared += 1;
-        if op.kind == (OpKind::Read { value: None }) {
+        if op.kind() == (OpKind::Read { value: None }) {
             let why = format!(
                 "{}, and afterwards, in the same session, {}, as if nothing had been written",
                 describe(saw_new),

@@ -27,7 +27,7 @@ fn spanning(steps: &[Step], spans: &[(u64, u64)], more: impl Fn(usize, &mut Even
     let mut events = Vec::new();
     for (at, (&(process, key, f, value), &(call, ret))) in steps.iter().zip(spans).enumerate() {
         let (f, asked) =
-            if f == 'w' { (Function::Write, Value::One(value)) } else { (Function::Read, Value::Null) };
+            if f == 'w' { (Function::WRITE, Value::One(value)) } else { (Function::READ, Value::Null) };
         let answer = if value == 0 { Value::Null } else { Value::One(value) };
         events.push(Event::new(process, EventKind::Invoke, f, key, asked, call));
         let mut ok = Event::new(process, EventKind::Ok, f, key, answer, ret);

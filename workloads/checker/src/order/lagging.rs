@@ -69,12 +69,12 @@ impl Ensemble<'_> {
         let key = usize::try_from(self.chance.below(keys)).unwrap();
         let held = self.at_key[key].last().map(|&at| self.log[at].1);
         let (f, argument) = match self.chance.below(100) {
-            roll if roll < write_percent => (Function::Write, Value::One(value)),
+            roll if roll < write_percent => (Function::WRITE, Value::One(value)),
             roll if roll < write_percent + cas_percent => (
-                Function::Cas,
+                Function::CAS,
                 Value::Pair(if self.chance.percent(70) { held } else { Some(value / 2) }, value),
             ),
-            _ => (Function::Read, Value::Null),
+            _ => (Function::READ, Value::Null),
         };
         Event::new(process, EventKind::Invoke, f, u64::try_from(key).unwrap(), argument, time)
     }
@@ -153,7 +153,7 @@ fn made(shape: &Shape, seed: u64) -> History {
             None => {}
             Some((invoke, None)) => {
                 let answer = ensemble.answer(&invoke, &mut client.seen);
-                if answer.f.is_change() && ensemble.chance.percent(shape.open_percent) {
+                if answer.f != Function::READ && ensemble.chance.percent(shape.open_percent) {
                     client.process += shape.processes;
                     if !shape.told {
                         client.seen = 0;

@@ -78,7 +78,7 @@ impl Registers {
         };
         let entries = history.ops().iter().enumerate().filter_map(|(at, op)| {
             let key = keys[&op.key];
-            let action = match (op.kind, op.outcome) {
+            let action = match (op.kind(), op.outcome) {
                 (OpKind::Read { value: seen }, Outcome::Ok) => Action::Read(value(key, seen)),
                 (OpKind::Write { value: to }, Outcome::Ok | Outcome::Info) => {
                     Action::Write(value(key, Some(to)))
@@ -96,11 +96,11 @@ impl Registers {
                 ret: op.ret,
                 group: group_of(op, &mut groups),
                 // A refusal is an update: the system orders it among the others.
-                update: op.kind.is_change(),
+                update: op.is_change(),
             };
             // The header of a change's reply names its own transaction; that of a read only where the member
             // stood.
-            let header = if op.kind.is_change() { op.zxid } else { None };
+            let header = if op.is_change() { op.zxid } else { None };
             Some(Entry { key, action, span, version: op.version, zxid: op.mzxid.or(header), op: at })
         });
         Self::new(nils, entries.collect())

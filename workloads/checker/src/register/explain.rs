@@ -32,9 +32,9 @@ pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counte
 /// Whether the register is used as a counter: all that changes it are compare-and-sets to a larger value, but
 /// for those that create it.
 fn counts(ops: &[&Op]) -> bool {
-    let adds = |op: &&Op| matches!(op.kind, OpKind::Cas { from: Some(from), to } if from < to);
-    let creates = |op: &&Op| op.kind.written() == Some(0) && !matches!(op.kind, OpKind::Cas { .. });
-    ops.iter().any(adds) && ops.iter().all(|op| !op.kind.is_change() || adds(op) || creates(op))
+    let adds = |op: &&Op| matches!(op.kind(), OpKind::Cas { from: Some(from), to } if from < to);
+    let creates = |op: &&Op| op.kind().written() == Some(0) && !matches!(op.kind(), OpKind::Cas { .. });
+    ops.iter().any(adds) && ops.iter().all(|op| !op.is_change() || adds(op) || creates(op))
 }
 
 /// What a contradiction means for a counter, as the end of its sentence.
@@ -48,15 +48,15 @@ fn of_increments<'a>(
     match contradiction {
         Contradiction::TakenTwice { .. } => ": one of these increments is lost",
         Contradiction::Gone { seen_by, replaced_by } if replaced_by.is_empty() => {
-            let seen = match op(*seen_by).kind {
+            let seen = match op(*seen_by).kind() {
                 OpKind::Read { value } | OpKind::Cas { from: value, .. } => value,
                 _ => None,
             };
-            let refused = |op: &&Op| op.outcome == Outcome::Fail && op.kind.written() == seen;
+            let refused = |op: &&Op| op.outcome == Outcome::Fail && op.kind().written() == seen;
             if ops.iter().any(refused) { REFUSED } else { ": an increment was doubled, or invented" }
         }
         Contradiction::Entangled { .. } => LOST,
-        Contradiction::Inverted { earlier, .. } if matches!(op(*earlier).kind, OpKind::Read { .. }) => LOST,
+        Contradiction::Inverted { earlier, .. } if matches!(op(*earlier).kind(), OpKind::Read { .. }) => LOST,
         Contradiction::Denied { .. } => REFUSED,
         _ => "",
     }
@@ -111,8 +111,8 @@ fn told<'a>(contradiction: &Contradiction, op: &impl Fn(usize) -> &'a Op) -> (St
 }
 
 fn inverted(earlier_op: &Op, later_op: &Op, earlier: usize, later: usize) -> (String, Option<usize>) {
-    if let Some(written) = earlier_op.kind.written()
-        && later_op.kind == (OpKind::Read { value: Some(written) })
+    if let Some(written) = earlier_op.kind().written()
+        && later_op.kind() == (OpKind::Read { value: Some(written) })
     {
         let text = format!(
             "{} before it was written: process {} invoked the only write of {written} at {}",
@@ -228,7 +228,7 @@ fn listed_values(values: &[String]) -> String {
 /// A value as the operations have it.
 fn value_name<'a>(shrunk: &Shrunk, value: Val, op: &impl Fn(usize) -> &'a Op) -> String {
     let entries = shrunk.part.entries.iter().enumerate();
-    let shown = entries.filter_map(|(at, entry)| match (entry.action.written(), op(at).kind) {
+    let shown = entries.filter_map(|(at, entry)| match (entry.action.written(), op(at).kind()) {
         (Some(to), OpKind::Read { value: Some(read) }) if to == value => Some(read),
         (Some(to), kind) if to == value => kind.written(),
         _ => None,

@@ -180,7 +180,7 @@ impl Problem {
 
 /// What an operation did to the register or said about it, if anything; `number` numbers the values.
 pub(super) fn action_of(op: &Op, number: &mut impl FnMut(Option<i64>) -> Val) -> Option<Action> {
-    match (op.kind, op.outcome) {
+    match (op.kind(), op.outcome) {
         (OpKind::Read { value }, Outcome::Ok) => Some(Action::Read(number(value))),
         (OpKind::Write { value }, Outcome::Ok | Outcome::Info) => Some(Action::Write(number(Some(value)))),
         (OpKind::Cas { from, to }, Outcome::Ok | Outcome::Info) => {

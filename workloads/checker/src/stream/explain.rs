@@ -88,12 +88,12 @@ impl Collector {
         let named = self.records.contains(&invocation.index);
         let is_ours = |value: Shown| self.values.contains(&value);
         let ours = match (invocation.f, event.kind) {
-            (Function::Read, EventKind::Ok) => match event.value {
+            (Function::READ, EventKind::Ok) => match event.value {
                 Value::One(value) => is_ours(Some(value)),
                 Value::Null => is_ours(None),
                 Value::Pair(..) | Value::List(_) | Value::Txn(_) => false,
             },
-            (Function::Read, _) | (_, EventKind::Fail) => named,
+            (Function::READ, _) | (_, EventKind::Fail) => named,
             _ => written(invocation).is_some_and(|value| is_ours(Some(value))),
         };
         if let Contradiction::Gone { seen_by, .. } = self.alarm.contradiction {
@@ -108,7 +108,7 @@ impl Collector {
             return false;
         }
         let shows = written(invocation).or(match event.value {
-            Value::One(value) if invocation.f == Function::Read => Some(value),
+            Value::One(value) if invocation.f == Function::READ => Some(value),
             _ => None,
         });
         // The value that was seen, of whatever operation, is the one that the seeing operation shows; until
@@ -157,19 +157,19 @@ impl Collector {
 /// A compare-and-set from a value that is not kept counts as a write.
 fn judged(op: &Op, values: &[Shown]) -> Op {
     let mut op = op.clone();
-    if let OpKind::Cas { from, to } = op.kind
+    if let OpKind::Cas { from, to } = op.kind()
         && !values.contains(&from)
         && from.is_some()
         && !op.is_refused_cas()
     {
-        op.kind = OpKind::Write { value: to };
+        (op.f, op.asked, op.told) = (Function::WRITE, Value::One(to), Value::Null);
     }
     op
 }
 
 fn written(invocation: &Event) -> Option<i64> {
     match (invocation.f, &invocation.value) {
-        (Function::Write, &Value::One(value)) | (Function::Cas, &Value::Pair(_, value)) => Some(value),
+        (Function::WRITE, &Value::One(value)) | (Function::CAS, &Value::Pair(_, value)) => Some(value),
         _ => None,
     }
 }

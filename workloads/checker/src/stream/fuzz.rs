@@ -21,11 +21,11 @@ fn lines(problem: &Problem, chance: &mut Chance) -> Vec<Event> {
         };
         let unique = 1000 + i64::try_from(at).unwrap();
         let (f, value) = match problem.entries[at].action {
-            Action::Read(_) if kind == EventKind::Invoke => (Function::Read, Value::Null),
-            Action::Read(value) => (Function::Read, shown(value).map_or(Value::Null, Value::One)),
-            Action::Write(to) => (Function::Write, Value::One(i64::from(to))),
-            Action::Cas { from, to } => (Function::Cas, Value::Pair(shown(from), i64::from(to))),
-            Action::Refused(from) => (Function::Cas, Value::Pair(shown(from), unique)),
+            Action::Read(_) if kind == EventKind::Invoke => (Function::READ, Value::Null),
+            Action::Read(value) => (Function::READ, shown(value).map_or(Value::Null, Value::One)),
+            Action::Write(to) => (Function::WRITE, Value::One(i64::from(to))),
+            Action::Cas { from, to } => (Function::CAS, Value::Pair(shown(from), i64::from(to))),
+            Action::Refused(from) => (Function::CAS, Value::Pair(shown(from), unique)),
         };
         let line = Event::new(u64::try_from(at).unwrap(), kind, f, 3, value, when);
         lines.push((4 * position + 4 * late, line));

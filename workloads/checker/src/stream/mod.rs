@@ -239,9 +239,9 @@ impl Checker {
 
     fn invoke(&mut self, event: &Event, called: Stamp) -> Result<usize, PairError> {
         let asked = match (event.f, &event.value) {
-            (Function::Read, _) => Asked::Read,
-            (Function::Write, &Value::One(value)) => Asked::Write(value),
-            (Function::Cas, &Value::Pair(from, to)) => Asked::Cas { from, to },
+            (Function::READ, _) => Asked::Read,
+            (Function::WRITE, &Value::One(value)) => Asked::Write(value),
+            (Function::CAS, &Value::Pair(from, to)) => Asked::Cas { from, to },
             (f, _) => return Err(PairError::Shape(f)),
         };
         let next = self.keys.len();

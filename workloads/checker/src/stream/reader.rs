@@ -135,11 +135,11 @@ impl Checking<'_> {
         for event in chunk {
             let is_asked = event.kind == EventKind::Invoke;
             self.observed |= match event.f {
-                Function::Read | Function::Cas => event.kind == EventKind::Ok,
+                Function::READ | Function::CAS => event.kind == EventKind::Ok,
                 _ => event.version.is_some(),
             };
-            self.observed |= event.f == Function::Cas && event.kind == EventKind::Fail;
-            self.several_values |= event.f == Function::Read
+            self.observed |= event.f == Function::CAS && event.kind == EventKind::Fail;
+            self.several_values |= event.f == Function::READ
                 && (event.kind == EventKind::Ok || is_asked)
                 && matches!(event.value, Value::Pair(..) | Value::List(_) | Value::Txn(_));
             let alarm = self.checker.push(event);

@@ -33,7 +33,7 @@ impl<'a> End<'a> {
         let mut ends: Vec<&Op> = history.ops().iter().collect();
         ends.sort_by_key(|op| if op.outcome == Outcome::Ok { op.ret } else { op.call });
         for op in ends {
-            match op.kind {
+            match op.kind() {
                 OpKind::Read { value: Some(value) } if op.outcome == Outcome::Ok => {
                     let first = held.entry(op.key).or_insert((value, op));
                     if first.0 != value {

@@ -95,7 +95,7 @@ impl World {
             self.next_value += 1;
             self.next_process += 1;
             let process = self.next_process;
-            self.line(process, EventKind::Invoke, Function::Write, key, Value::One(value));
+            self.line(process, EventKind::Invoke, Function::WRITE, key, Value::One(value));
             self.open.insert(process, Asked::Write { key, value, effect: false });
             return;
         }
@@ -104,7 +104,7 @@ impl World {
             return;
         }
         let value = self.watch_value(watcher);
-        self.line(watcher, EventKind::Invoke, Function::Watch, key_of(watcher), value);
+        self.line(watcher, EventKind::Invoke, Function::WATCH, key_of(watcher), value);
         self.open.insert(watcher, Asked::Watch { watcher, told: None });
     }
 
@@ -159,7 +159,7 @@ impl World {
                 let place = self.log(key).iter().position(|one| *one == value);
                 let version = place.map(|place| i64::try_from(place).expect("small"));
                 let version = version.filter(|_| self.terms.versions && kind == EventKind::Ok);
-                self.line(process, kind, Function::Write, key, Value::One(value)).version = version;
+                self.line(process, kind, Function::WRITE, key, Value::One(value)).version = version;
                 // What nobody knows may yet happen.
                 if kind == EventKind::Info && !effect && self.chance.percent(50) {
                     self.log(key).push(value);
@@ -167,11 +167,11 @@ impl World {
             }
             Some(Asked::Watch { watcher, told: Some(told) }) if !lost => {
                 self.from[usize::try_from(watcher).expect("small")] = told.first().copied();
-                self.line(process, EventKind::Ok, Function::Watch, key_of(watcher), Value::List(told.into()));
+                self.line(process, EventKind::Ok, Function::WATCH, key_of(watcher), Value::List(told.into()));
             }
             Some(Asked::Watch { watcher, .. }) => {
                 let value = self.watch_value(watcher);
-                self.line(process, EventKind::Fail, Function::Watch, key_of(watcher), value);
+                self.line(process, EventKind::Fail, Function::WATCH, key_of(watcher), value);
             }
             None => {}
         }
@@ -185,20 +185,20 @@ impl World {
         }
         for key in 0..KEYS {
             let Some(last) = self.log(key).last().copied() else { continue };
-            self.line(50, EventKind::Invoke, Function::Read, key, Value::Null);
-            self.line(50, EventKind::Ok, Function::Read, key, Value::One(last));
+            self.line(50, EventKind::Invoke, Function::READ, key, Value::Null);
+            self.line(50, EventKind::Ok, Function::READ, key, Value::One(last));
         }
         for round in 0..8 {
             self.now += PATIENCE_NS / 4;
             for watcher in 0..KEYS * WATCHERS {
                 let value = self.watch_value(watcher);
-                self.line(watcher, EventKind::Invoke, Function::Watch, key_of(watcher), value);
+                self.line(watcher, EventKind::Invoke, Function::WATCH, key_of(watcher), value);
                 let told = self.told(watcher);
                 // A re-ask from the same position at another member tells the same again.
                 if round % 2 == 0 {
                     self.from[usize::try_from(watcher).expect("small")] = told.first().copied();
                 }
-                self.line(watcher, EventKind::Ok, Function::Watch, key_of(watcher), Value::List(told.into()));
+                self.line(watcher, EventKind::Ok, Function::WATCH, key_of(watcher), Value::List(told.into()));
             }
         }
     }
@@ -257,7 +257,7 @@ fn planted(
     let number = events.len();
     for _ in 0..200 {
         let event = &mut events[chance.below(number)];
-        if event.f != Function::Watch || event.kind != EventKind::Ok {
+        if event.f != Function::WATCH || event.kind != EventKind::Ok {
             continue;
         }
         let Some(list) = event.value.list() else { continue };

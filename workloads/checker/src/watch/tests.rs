@@ -18,7 +18,7 @@ impl Lines {
 
     fn write(&mut self, value: i64, kind: EventKind, at: (u64, u64)) {
         let process = 1000 + value.unsigned_abs();
-        self.op(process, Function::Write, Value::One(value), (kind, Value::One(value)), at);
+        self.op(process, Function::WRITE, Value::One(value), (kind, Value::One(value)), at);
     }
 
     fn wrote(&mut self, value: i64, at: (u64, u64)) {
@@ -30,11 +30,11 @@ impl Lines {
         let list = values.iter().flat_map(|value| [*value, -1]);
         let told = Value::List([next].into_iter().chain(list).collect());
         let asked = Value::Pair(from, watcher);
-        self.op(watcher.unsigned_abs(), Function::Watch, asked, (EventKind::Ok, told), at);
+        self.op(watcher.unsigned_abs(), Function::WATCH, asked, (EventKind::Ok, told), at);
     }
 
     fn read(&mut self, value: i64, at: (u64, u64)) {
-        self.op(900, Function::Read, Value::Null, (EventKind::Ok, Value::One(value)), at);
+        self.op(900, Function::READ, Value::Null, (EventKind::Ok, Value::One(value)), at);
     }
 
     fn judged(mut self, promised: Promised) -> CheckResult {
@@ -229,7 +229,7 @@ fn a_watcher_whose_position_is_gone_has_no_claim_on_what_comes() {
     let mut lines = three();
     lines.told(1, Some(10), &[1], 11, (5, 12));
     let asked = Value::Pair(Some(11), 1);
-    lines.op(1, Function::Watch, asked.clone(), (EventKind::Fail, asked), (13, 14));
+    lines.op(1, Function::WATCH, asked.clone(), (EventKind::Fail, asked), (13, 14));
     lines.0.last_mut().expect("a line").error = Some(GONE.into());
     lines.told(2, None, &[], 12, (22, 23));
     lines.told(2, Some(12), &[3], 13, (24, 40));
@@ -246,7 +246,7 @@ fn versions_tell_the_order_and_contradictions_of_theirs_are_told() {
         lines.wrote(1, (3, 50));
         lines.wrote(2, (3, 50));
         let list = Value::List([12, 1, versions[0], 2, versions[1]].into());
-        lines.op(1, Function::Watch, Value::Pair(Some(10), 1), (EventKind::Ok, list), (5, 40));
+        lines.op(1, Function::WATCH, Value::Pair(Some(10), 1), (EventKind::Ok, list), (5, 40));
         lines.read(2, (60, 61));
         lines
     };

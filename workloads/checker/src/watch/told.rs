@@ -81,11 +81,11 @@ impl<'a> Told<'a> {
         };
         for &op in ops {
             told.written(op)?;
-            if let OpKind::Watch { watcher, .. } = op.kind {
+            if let OpKind::Watch { watcher, .. } = op.kind() {
                 told.watchers.entry(watcher).or_insert_with(|| Watcher::new(watcher)).requests.push(op);
             }
         }
-        let is_answer = |op: &&&Op| op.outcome == Outcome::Ok && matches!(op.kind, OpKind::Watch { .. });
+        let is_answer = |op: &&&Op| op.outcome == Outcome::Ok && matches!(op.kind(), OpKind::Watch { .. });
         let mut answers: Vec<&Op> = ops.iter().filter(is_answer).copied().collect();
         answers.sort_unstable_by_key(|op| op.ret);
         for answer in answers {
@@ -120,7 +120,7 @@ impl<'a> Told<'a> {
     }
 
     fn written(&mut self, op: &'a Op) -> Result<(), Broken<'a>> {
-        let OpKind::Write { value } = op.kind else { return Ok(()) };
+        let OpKind::Write { value } = op.kind() else { return Ok(()) };
         let is_done = op.outcome == Outcome::Ok;
         let change = Change {
             value,
@@ -182,8 +182,8 @@ impl<'a> Told<'a> {
     }
 
     fn answered(&mut self, op: &'a Op, promised: Promised) -> Result<(), Broken<'a>> {
-        let OpKind::Watch { watcher, from } = op.kind else { return Ok(()) };
-        let Some((position, events)) = op.list.as_deref().and_then(<[i64]>::split_first) else {
+        let OpKind::Watch { watcher, from } = op.kind() else { return Ok(()) };
+        let Some((position, events)) = op.list().map(|list| &list[..]).and_then(<[i64]>::split_first) else {
             return Ok(());
         };
         let known = self.watchers.get(&watcher);
@@ -274,7 +274,7 @@ impl<'a> Told<'a> {
         let first = self.watchers.get_mut(&watcher).map(|watcher| &mut watcher.first);
         let other = first.map_or(at, |first| *first.entry(began.index).or_insert(at));
         if other != at {
-            return Err(self.disagree(other, at, op, began.list.as_ref().map_or(0, |list| list[0])));
+            return Err(self.disagree(other, at, op, began.list().map_or(0, |list| list[0])));
         }
         let begins = &mut self.changes[at].begins;
         if begins.last().is_none_or(|last| last.index != began.index) {

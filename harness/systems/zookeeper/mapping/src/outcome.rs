@@ -85,7 +85,7 @@ fn refused(op: &Op, code: ErrorCode, zxid: Option<Zxid>) -> Outcome {
     });
     // A place that is not there holds nothing: that is an answer, and after an element was acknowledged a
     // wrong one.
-    if code == ErrorCode::NoNode && op.function() == Function::Read && op.object != Object::Register {
+    if code == ErrorCode::NoNode && op.function() == Function::READ && op.object != Object::Register {
         let nothing = Outcome::told(Value::List(Arc::from([])), seen);
         return Outcome { error: Some(error_name(code)), refusal, ..nothing };
     }

@@ -76,7 +76,7 @@ impl Invariants {
 
 fn explain_op(op: &Op, states: &[State]) -> Result<(), String> {
     let at = |zxid: u64| states.partition_point(|state| state.zxid <= zxid).checked_sub(1);
-    match (op.kind, op.outcome) {
+    match (op.kind(), op.outcome) {
         (OpKind::Read { value }, Outcome::Ok) => {
             let Some(zxid) = op.zxid else { return Ok(()) };
             let state = at(zxid).map(|index| states[index]);
@@ -134,7 +134,7 @@ fn explain_order(ops: &[&Op]) -> Result<(), String> {
             newest = newest.max(version);
         }
         let Some(version) = op.version.filter(|_| op.outcome == Outcome::Ok) else { continue };
-        let least = newest + i64::from(op.kind.written().is_some());
+        let least = newest + i64::from(op.kind().written().is_some());
         if version < least {
             return Err(format!("version {version} came behind version {newest}"));
         }
@@ -162,14 +162,14 @@ mod tests {
     }
 
     fn read(value: i64, version: i64, mzxid: u64, zxid: u64) -> Op {
-        op(Function::Read, Value::Null, EventKind::Ok, |line| {
+        op(Function::READ, Value::Null, EventKind::Ok, |line| {
             line.value = Value::One(value);
             (line.version, line.mzxid, line.zxid) = (Some(version), Some(mzxid), Some(zxid));
         })
     }
 
     fn write(value: i64, version: i64, mzxid: u64) -> Op {
-        op(Function::Write, Value::One(value), EventKind::Ok, |line| {
+        op(Function::WRITE, Value::One(value), EventKind::Ok, |line| {
             (line.version, line.mzxid, line.zxid) = (Some(version), Some(mzxid), Some(mzxid));
         })
     }
@@ -192,8 +192,8 @@ mod tests {
             write(11, 1, 4),
             write(12, 1, 5),
             write(11, 2, 5),
-            op(Function::Write, Value::One(10), EventKind::Fail, |_| {}),
-            op(Function::Cas, Value::Pair(Some(10), 20), EventKind::Fail, |line| {
+            op(Function::WRITE, Value::One(10), EventKind::Fail, |_| {}),
+            op(Function::CAS, Value::Pair(Some(10), 20), EventKind::Fail, |line| {
                 (line.zxid, line.error) = (Some(4), Some(BAD_VERSION.into()));
             })
             .expecting(0),

@@ -106,7 +106,7 @@ pub(super) fn completion(client: usize, op: &Op, outcome: &Outcome) -> String {
     let mut line = format!("c{}: {} {}", client + 1, op.function(), op.key);
     line += &match &outcome.value {
         Value::Null => String::new(),
-        Value::Pair(Some(from), to) if op.function() == Function::Cas => format!(" {from} to {to}"),
+        Value::Pair(Some(from), to) if op.function() == Function::CAS => format!(" {from} to {to}"),
         value => format!(" {value}"),
     };
     line += &format!(" {:?}", outcome.kind).to_lowercase();

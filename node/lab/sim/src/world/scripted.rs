@@ -236,7 +236,7 @@ impl Population {
                 *number = self.record.loads[load].history.iter().rev().find_map(|line| match line.value {
                     Value::Pair(Some(made), number)
                         if line.kind == EventKind::Ok
-                            && (line.f, line.key, made) == (Function::Create, key, *name) =>
+                            && (line.f, line.key, made) == (Function::CREATE, key, *name) =>
                     {
                         Some(number)
                     }

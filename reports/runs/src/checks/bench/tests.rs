@@ -243,7 +243,7 @@ fn a_few_sides_without_clients_leave_their_faults_out_of_a_long_run_and_are_said
         let mut line = checker::history::Event::new(
             process,
             kind,
-            checker::history::Function::Read,
+            checker::history::Function::READ,
             0,
             checker::history::Value::Null,
             at,

@@ -35,7 +35,7 @@ fn history(seconds: u64, answer: impl Fn(Asked) -> Answer) -> History {
         let at = number * 100 * MS;
         let asked = Asked { s: number / 10, member: 1 + number % 3, key: number / 3 % 2 };
         let value = Value::One(i64::try_from(number).expect("small"));
-        let line = |kind, at| Line::new(number, kind, Function::Write, asked.key, value.clone(), at);
+        let line = |kind, at| Line::new(number, kind, Function::WRITE, asked.key, value.clone(), at);
         let answer = answer(asked);
         let mut invoke = line(EventKind::Invoke, at);
         invoke.node = (answer != Answer::Unsent).then_some(asked.member);

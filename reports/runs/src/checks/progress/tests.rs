@@ -51,11 +51,11 @@ fn lines(from: u64, to: u64, silence: (u64, u64)) -> Vec<Line> {
     for (number, at) in (from..to).step_by(100).enumerate() {
         let process = u64::try_from(number).expect("small");
         let value = Value::One(i64::try_from(at).expect("small"));
-        let mut invoke = Line::new(process, EventKind::Invoke, Function::Write, 0, value.clone(), at * MS);
+        let mut invoke = Line::new(process, EventKind::Invoke, Function::WRITE, 0, value.clone(), at * MS);
         invoke.node = Some(2);
         lines.push(invoke);
         if !(silence.0..silence.1).contains(&at) {
-            lines.push(Line::new(process, EventKind::Ok, Function::Write, 0, value, at * MS + 5));
+            lines.push(Line::new(process, EventKind::Ok, Function::WRITE, 0, value, at * MS + 5));
         }
     }
     lines
@@ -195,11 +195,11 @@ fn a_key_that_nobody_could_change_meanwhile_is_named_beside_what_holds_of_all_to
         let process = u64::try_from(process).expect("small");
         let key = process % 4;
         let value = Value::One(i64::try_from(at).expect("small"));
-        let mut invoke = Line::new(process, EventKind::Invoke, Function::Write, key, value.clone(), at * MS);
+        let mut invoke = Line::new(process, EventKind::Invoke, Function::WRITE, key, value.clone(), at * MS);
         invoke.node = Some(2);
         let is_gone = (key == 3 && (2400..14_000).contains(&at)) || (key == 2 && (4000..5000).contains(&at));
         let kind = if is_gone { EventKind::Fail } else { EventKind::Ok };
-        let mut end = Line::new(process, kind, Function::Write, key, value, at * MS + 5);
+        let mut end = Line::new(process, kind, Function::WRITE, key, value, at * MS + 5);
         end.error = is_gone.then(|| "no-master".into());
         lines.extend([invoke, end]);
     }
