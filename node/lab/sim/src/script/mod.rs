@@ -46,7 +46,7 @@
 //! - What stands behind `#` is a note: what the line did when it was written down.
 //!
 //! `shrink` makes a script of a failing seed: it leaves out faults and clients in the drawn world, writes
-//! down what is left ([`world::script_writer`](crate::world)), and leaves out lines until none can be spared,
+//! down what is left ([`world::scripted`](crate::world)), and leaves out lines until none can be spared,
 //! alone or with another one that stands close. A smaller script must break the same promise with the mutant,
 //! and none with the clean member: a script whose network does what no network may do would accuse the clean
 //! one as well. So would a client that lies: a compare-and-set is only possible when its client's ensemble

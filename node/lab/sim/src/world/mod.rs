@@ -5,90 +5,46 @@
 //! out as the core's interface demands of a driver ([`node_core::io`]); where that leaves freedom (how long
 //! an fsync takes, when a loss is noticed, which of two sources comes first) the dice decide.
 //!
-//! A world has five owners. None holds another; each can be read by itself, and says in its signatures what
-//! else it needs:
+//! A world has five owners. None holds another, and each has a folder: all its methods stand there, so that
+//! whoever reads an owner opens no other folder. A signature says what a method needs of other owners.
 //!
 //! - [`clockwork`]: time, order, chance, and the trace. Everybody is handed it.
-//! - [`ensemble`]: machines, processes, wires. [`wires`], [`election`]: quorum and election connections;
-//!   [`machine`]: disks, restarts, pauses.
-//! - [`chaos`]: what goes wrong. [`nemesis`]: faults and their end; [`cuts`] of links, [`disks`] that fail,
-//!   [`traps`] for members on their way to an epoch; [`rehearsals`]: what disks would hold, had members died
-//!   at chosen moments.
-//! - [`population`]: the clients. [`operations`]: what they do; [`record`]: what they leave; [`watchers`]:
-//!   clients that watch; [`probers`]: clients that try what the law says; [`applications`]: clients that lead
-//!   or wait for it.
-//! - [`work`]: steps that take time, where they do.
-//! - [`oracle`]: what must hold. [`progress`], [`patience`], [`answers`], [`echoes`]: what must go on in
-//!   spite of faults; [`membership`]: by whom, where that changes; [`sessions`]: whether those end as they
-//!   must; [`contenders`]: whether one leads; [`history`]: what clients saw.
+//! - [`ensemble`]: machines, processes, wires.
+//! - [`chaos`]: what goes wrong, whom it hits, and how it ends.
+//! - [`population`]: the clients, what they ask and what they saw.
+//! - [`oracle`]: what must hold. It looks and never acts.
 //!
-//! [`World`] is the router: an event goes to the owner it is for, and what concerns several of them is done
-//! here, in the file of its subject. [`driver`] is the middle of it: an input reaches a member, and its
-//! effects reach their owners. [`stages`] is the course of a world: chaos, then healing, then what must hold
-//! afterwards; [`minority`]: and what must hold before all are back.
+//! [`World`] is the router: an event goes to the owner it is for. What concerns several owners at once is a
+//! method of `World` in [`coordination`], a file for each subject.
 //!
 //! Three may move a world: its queue of events; [`planned`], for `harness run --cluster sim`, with faults and
-//! operations from outside; and a script ([`mover`], [`script_writer`] write one down, [`scripted`],
-//! [`fair`], [`describe`] carry it out).
+//! operations from outside; and a script ([`scripted`]), which a drawn world can be written down as.
 
-mod answers;
-mod applications;
 mod chaos;
 mod clockwork;
-mod contenders;
-mod cuts;
-mod describe;
-mod disks;
-mod driver;
-mod echoes;
-mod election;
+mod coordination;
 mod ensemble;
-mod fair;
-mod history;
-mod machine;
-mod membership;
-mod minority;
-mod mover;
-mod nemesis;
-mod non_fail_stop;
-mod operations;
 mod oracle;
-mod patience;
 pub mod planned;
 mod population;
-mod probers;
-mod progress;
-mod record;
-mod rehearsals;
-mod scheduled;
-mod script_writer;
 mod scripted;
-mod sessions;
-mod stages;
-mod traps;
-mod watchers;
-mod wires;
-mod work;
-
-use node_core::TICK;
 
 use crate::client::Wake;
 use crate::drawn::Drawn;
-use crate::invariants::{Finding, Invariants};
 use crate::network::{Block, EndId, HostIndex};
-use crate::outcome::{Options, Outcome, Rule, Violation};
+use crate::outcome::{Options, Outcome, Rule};
 use crate::script::Prompt;
-use applications::Turn;
 use chaos::Chaos;
+pub(crate) use chaos::appointments::{Act, DiskAppointment};
 use clockwork::Clockwork;
+use clockwork::stage::Stage;
 use ensemble::Ensemble;
-use harness_world::dice::{Chance, Dice};
+use harness_world::dice::Dice;
 use harness_world::time::Time;
 use oracle::Oracle;
 use population::Population;
-use record::Record;
-pub(crate) use scheduled::{Act, DiskAppointment};
-use stages::Stage;
+use population::applications::Turn;
+use population::record::Record;
 
 /// Events of one world at most: a world that never ends is a bug of the simulator.
 const MAX_EVENTS: u64 = 20_000_000;
@@ -165,107 +121,6 @@ pub(crate) struct World {
     planned: Option<Box<planned::Plan>>,
     /// What happens at once; in a script only.
     prompt: Prompt,
-}
-
-impl Clockwork {
-    fn plan(&mut self, delay_us: u64, event: Event) {
-        self.queue.plan(self.now + delay_us, event);
-    }
-
-    /// How long after the fact a loss is noticed.
-    fn notice_delay(&mut self) -> u64 {
-        let late = self.dice.chance(self.drawn.told_late);
-        self.dice.between(0, if late { self.drawn.late_us } else { self.drawn.link_us.1 })
-    }
-
-    /// Drawn probabilities are those of chaos; a healed world is calm.
-    fn calm(&mut self) {
-        self.drawn.spike = Chance::NEVER;
-        self.drawn.stall = Chance::NEVER;
-        self.drawn.refuse = Chance::NEVER;
-        self.drawn.told_late = Chance::NEVER;
-    }
-
-    fn line(&mut self, who: HostIndex, verb: &'static str, figures: [u64; 2], text: impl FnOnce() -> String) {
-        let who = u64::try_from(who).expect("members are few") + 1;
-        self.trace.line(self.now, who, verb, figures, text);
-    }
-
-    fn world_line(&mut self, verb: &'static str, figures: [u64; 2], text: impl FnOnce() -> String) {
-        self.trace.line(self.now, 0, verb, figures, text);
-    }
-
-    fn tick_delay(&mut self) -> u64 {
-        let tick = u64::try_from(TICK.as_micros()).expect("a tick is short");
-        tick + self.dice.between(0, self.drawn.tick_jitter_us)
-    }
-}
-
-impl Ensemble {
-    /// True while the process that an event was planned for still runs.
-    fn lives(&self, host: HostIndex, life: u64) -> bool {
-        self.hosts[host].life == life && self.hosts[host].process.is_some()
-    }
-
-    /// The delay of a message on a link, as drawn for this one message.
-    fn link_delay(&self, clock: &mut Clockwork, from: HostIndex, to: HostIndex) -> u64 {
-        let usual = self.links.delay_us(from, to) + clock.dice.between(0, clock.drawn.jitter_us);
-        if clock.dice.chance(clock.drawn.spike) {
-            usual + clock.dice.between(0, clock.drawn.spike_us)
-        } else {
-            usual
-        }
-    }
-}
-
-impl Population {
-    fn begin(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
-        for host in 0..ensemble.hosts.len() {
-            let at = Time(clock.dice.between(0, 300_000));
-            clock.queue.plan(at, Event::Start { host });
-        }
-        self.populate(clock, ensemble);
-        self.populate_applications(clock, ensemble);
-        clock.queue.plan(Time(clock.drawn.warmup_us), Event::Nemesis);
-        clock.queue.plan(Time::default(), Event::Watch);
-        clock.queue.plan(Time(clock.drawn.warmup_us + clock.drawn.chaos_us), Event::Heal);
-    }
-}
-
-impl Oracle {
-    /// The first violation counts.
-    fn report(&mut self, clock: &mut Clockwork, rule: Rule, sentence: String) {
-        if self.violation.is_none() {
-            clock.world_line("violation", [0, 0], || format!("{}: {sentence}", rule.name()));
-            self.violation = Some(Violation { rule, at_us: clock.now.0, sentence });
-        }
-    }
-
-    /// The invariants follow what happened.
-    ///
-    /// Those of a planned world do not: its run is judged by its folder, and what they remember of every
-    /// entry would be most of the memory of a long run.
-    fn inform(&mut self, clock: &Clockwork, what: impl FnOnce(&mut Invariants)) {
-        if !clock.is_planned {
-            what(&mut self.invariants);
-        }
-    }
-
-    /// The invariants follow what happened, and say what promise it breaks.
-    fn judge(&mut self, clock: &mut Clockwork, what: impl FnOnce(&mut Invariants) -> Finding) {
-        let mut finding = Ok(());
-        self.inform(clock, |invariants| finding = what(invariants));
-        self.found(clock, finding);
-    }
-
-    /// What an invariant says of a step, if anybody asked for it.
-    fn found(&mut self, clock: &mut Clockwork, finding: Finding) {
-        if let Err((rule, sentence)) = finding
-            && clock.options.look_inside
-        {
-            self.report(clock, rule, sentence);
-        }
-    }
 }
 
 impl World {

@@ -11,7 +11,7 @@ use node_wire::ids::{ServerId, SessionId, Zxid};
 use workloads::Op;
 use zookeeper_mapping::{Action, Answer, request};
 
-use super::super::operations::answer_of;
+use super::super::population::operations::answer_of;
 use super::super::{Event, World};
 use super::one_off::{CALM_PATIENCE_US, OneOff};
 use crate::client::{self, Client, Flow, Purpose, Session};
