@@ -16,6 +16,7 @@ use clap::Parser;
 use harness_systems::catalogue::Meant;
 use nights::fence::Direction;
 use nights::measures;
+use nights::outcome::Outcome;
 use nights::paired::{Level, MIN_PAIRS, Paired};
 use nights::plan;
 use nights::quantiles::median;
@@ -26,8 +27,7 @@ use crate::cli::{Cli, Command, CompareArgs};
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::night::child::{self, Order};
-use crate::night::outcome;
-use crate::night::runner::newest;
+use crate::night::record;
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::seed;
@@ -128,8 +128,8 @@ impl Compared {
             if ended.interrupted {
                 return Ok(());
             }
-            let record = newest(&args.store.join(&name)).and_then(|folder| outcome::read(&folder));
-            let run = outcome::of("compare", &ended, record.as_ref());
+            let record = record::newest(&args.store.join(&name)).and_then(|folder| record::read(&folder));
+            let run = Outcome::of("compare", &ended, record.as_ref());
             match record.filter(|record| record.results.verdict == RunVerdict::Valid && run.why.is_empty()) {
                 Some(record) => numbers[at] = Some(measures::series(&record.results, &record.faults)),
                 None => {

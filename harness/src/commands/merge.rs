@@ -16,7 +16,7 @@ use runs::numbers::plural;
 use super::screen::{print, style};
 use crate::cli::MergeArgs;
 use crate::exit::{Exit, Failure};
-use crate::night::files::Told;
+use crate::night::files::Report;
 use crate::night::store::{self, Store};
 
 /// Puts stores together, draws the page, and ends as the last night did.
@@ -31,7 +31,7 @@ pub fn merge(args: &MergeArgs) -> Result<Exit, Failure> {
         }
         from.push((path, store::lines(path)?));
     }
-    let mut into = Store::take(&args.into)?;
+    let (mut into, mut all) = Store::take(&args.into)?;
     let mut taken = 0_u64;
     for (path, lines) in from {
         let nights: BTreeSet<String> = lines.iter().map(|line| line.night().to_owned()).collect();
@@ -42,8 +42,9 @@ pub fn merge(args: &MergeArgs) -> Result<Exit, Failure> {
         copy(&path.join("builds"), &into.path().join("builds"))
             .with_context(|| format!("copying the builds of {}", path.display()))?;
         for line in lines {
-            if !into.lines.contains(&line) {
-                into.append(line)?;
+            if !all.contains(&line) {
+                into.append(&line)?;
+                all.push(line);
                 taken += 1;
             }
         }
@@ -51,21 +52,22 @@ pub fn merge(args: &MergeArgs) -> Result<Exit, Failure> {
     // From now on all shards of these nights are to be here, also where but one was merged.
     let of_shards = |line: &Line| matches!(line, Line::Night(begun) if begun.shard.is_some());
     let nights: BTreeSet<String> =
-        into.lines.iter().filter(|line| of_shards(line)).map(|line| line.night().to_owned()).collect();
+        all.iter().filter(|line| of_shards(line)).map(|line| line.night().to_owned()).collect();
     for night in nights {
         let merged = Line::Merged(Merged { night });
-        if !into.lines.contains(&merged) {
-            into.append(merged)?;
+        if !all.contains(&merged) {
+            into.append(&merged)?;
+            all.push(merged);
         }
     }
-    let nights = fold::nights(&into.lines);
+    let nights = fold::nights(&all);
     let exit = match nights.last().and_then(|night| night.judged.as_ref()) {
         Some(judged) => Exit::from(judged.pile),
         None => Exit::Unknown,
     };
-    let told = Told::of(&args.into, nights, &[]);
-    told.write(&args.into).context("writing the page of the nights")?;
-    let text = told.screen(&args.into, style());
+    let report = Report::of(&args.into, nights, &[]);
+    report.write(&args.into).context("writing the page of the nights")?;
+    let text = report.screen(&args.into, style());
     print(&format!("{text}taken in    {}\n", plural(taken, "line")))?;
     Ok(exit)
 }

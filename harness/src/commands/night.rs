@@ -8,6 +8,7 @@ use clap::Parser;
 use harness_systems::bounded;
 use nights::fold;
 use nights::plan::{self, Slot, Terms};
+use nights::scheduler::Runs;
 use nights::suite::{self, Case};
 
 use super::screen::{print, style};
@@ -15,7 +16,7 @@ use crate::cli::{Cli, Command, NightArgs};
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::night::settings::{self, Orders};
-use crate::night::{runner, store};
+use crate::night::{driver, store};
 use crate::num::{index, plural};
 use crate::progress::Progress;
 use crate::seed;
@@ -33,8 +34,8 @@ pub fn night(args: &NightArgs) -> Result<Exit, Failure> {
         return dry_run(&orders);
     }
     let place = orders.store.clone();
-    let finished = runner::run(orders, &Progress::on_stderr())?;
-    print(&finished.told.screen(&place, style()))?;
+    let finished = driver::run(orders, &Progress::on_stderr())?;
+    print(&finished.report.screen(&place, style()))?;
     Ok(finished.status)
 }
 
@@ -104,7 +105,7 @@ fn options(case: &Case) -> Result<RunOptions, Failure> {
 fn dry_run(orders: &Orders) -> Result<Exit, Failure> {
     let nights = fold::nights(&store::lines(&orders.store)?);
     let now = jiff::Timestamp::now();
-    let guess = |case: &Case| orders.guess(case);
+    let guess = |case| orders.guess(case);
     let terms = Terms { nights: &nights, now, seed: orders.seed, shard: orders.shard, guess: &guess };
     let slots = plan::order(&orders.suite, terms);
     let mut text = format!(
@@ -153,7 +154,7 @@ fn row(orders: &Orders, slot: &Slot, at: Duration, now: jiff::Timestamp) -> Stri
         slot.repeat,
         slot.turn.words(now),
         span::words(slot.estimate.max(Duration::from_secs(1))),
-        orders.options(slot).repeat
+        orders.command(slot.case, slot.seed)
     )
 }
 

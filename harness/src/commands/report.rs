@@ -13,7 +13,7 @@ use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::judge;
 use crate::nemesis::journal;
-use crate::night::files::Told;
+use crate::night::files::Report;
 use crate::night::store;
 use crate::progress::Progress;
 use crate::store::RunFolder;
@@ -53,12 +53,12 @@ pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {
 
 /// The page of a store of nights, and the files beside it.
 fn nights(path: &Path) -> Result<Exit, Failure> {
-    let told = Told::of(path, fold::nights(&store::lines(path)?), &[]);
-    if let Err(error) = told.write(path) {
+    let report = Report::of(path, fold::nights(&store::lines(path)?), &[]);
+    if let Err(error) = report.write(path) {
         let progress = Progress::on_stderr();
         progress.say(&format!("the page was not drawn again: {error:#}"));
         progress.clear();
     }
-    print(&told.screen(path, style()))?;
+    print(&report.screen(path, style()))?;
     Ok(Exit::Done)
 }

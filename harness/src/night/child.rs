@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use harness_systems::bounded;
+use nights::outcome::Ended;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tokio::process::{Child, Command};
 
@@ -32,23 +33,6 @@ pub struct Order {
     pub log: PathBuf,
     /// How long it may take.
     pub deadline: Duration,
-}
-
-/// How it ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// Its exit status; none when a signal ended it.
-    pub status: Option<i32>,
-    /// How long it took.
-    pub took: Duration,
-    /// Whether it was asked to end because somebody interrupted.
-    pub interrupted: bool,
-    /// Whether it was ended because it took too long.
-    pub too_long: bool,
-    /// The last words on its standard error.
-    pub last_words: String,
-    /// What it said on its standard output.
-    pub output: String,
 }
 
 /// Where its standard output goes while it runs, beside its log.

@@ -16,16 +16,16 @@ use crate::store::RunFolder;
 /// Where CI on GitHub wants a summary.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
-/// Nights as they are told. What is derived from all of them is derived once.
+/// The reports of nights. What is derived from all of them is derived once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Told {
+pub struct Report {
     nights: Vec<Night>,
     findings: Vec<Finding>,
     series: Vec<Series>,
 }
 
-impl Told {
-    /// Of a store. Runs whose folders are gone are told without them.
+impl Report {
+    /// Of a store. Runs whose folders are gone are shown without them.
     pub fn of(store: &Path, mut nights: Vec<Night>, known: &[Known]) -> Self {
         for run in nights.iter_mut().flat_map(|night| night.attempts.iter_mut().chain(&mut night.mutants)) {
             run.folder = run.folder.take().filter(|folder| store.join(folder).is_dir());

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nights::plan::Slot;
+use nights::scheduler::Runs;
 use nights::suite::{Case, Suite};
 use nights::threshold::Threshold;
 use runs::cluster_kind::ClusterKind;
 use runs::numbers::{count, plural};
 
 use crate::config::RunOptions;
+use crate::config::flags::must_be_typed;
 use crate::exit::Failure;
-use crate::text::span;
+use crate::text::{span, typed};
 
 /// A night that can be run.
 #[derive(Clone, Debug)]
@@ -46,25 +47,6 @@ const AROUND_CONTAINERS: Duration = Duration::from_secs(25);
 const VIRTUAL: u32 = 10;
 
 impl Orders {
-    /// The run of a case, with its seed.
-    pub fn options(&self, slot: &Slot) -> RunOptions {
-        let mut options = self.options[slot.case].clone();
-        options.seed = slot.seed;
-        options.repeat = options.command_line();
-        options
-    }
-
-    /// How long a run of a case takes, as far as nobody has seen one.
-    pub fn guess(&self, case: &Case) -> Duration {
-        let at = self.suite.cases.iter().position(|other| other.id == case.id);
-        let Some(options) = at.and_then(|at| self.options.get(at)) else { return AROUND };
-        match options.cluster.kind {
-            ClusterKind::Sim => options.time_limit / VIRTUAL + AROUND / 4,
-            ClusterKind::Process => options.time_limit + AROUND,
-            ClusterKind::Docker | ClusterKind::Auto => options.time_limit + AROUND_CONTAINERS,
-        }
-    }
-
     /// Refuses thresholds that no night can judge: elections by a fault that is not in the case, and
     /// percentiles of more elections than its runs can have.
     ///
@@ -79,6 +61,35 @@ impl Orders {
             }
         }
         Ok(())
+    }
+}
+
+impl Runs for Orders {
+    fn time_limit(&self, case: usize) -> Duration {
+        self.options[case].time_limit
+    }
+
+    fn guess(&self, case: usize) -> Duration {
+        let options = &self.options[case];
+        match options.cluster.kind {
+            ClusterKind::Sim => options.time_limit / VIRTUAL + AROUND / 4,
+            ClusterKind::Process => options.time_limit + AROUND,
+            ClusterKind::Docker | ClusterKind::Auto => options.time_limit + AROUND_CONTAINERS,
+        }
+    }
+
+    fn command(&self, case: usize, seed: u64) -> String {
+        RunOptions { seed, ..self.options[case].clone() }.command_line()
+    }
+
+    fn typed(&self, case: usize) -> Vec<String> {
+        let flags = self.suite.cases[case].flags.iter();
+        let typed = flags.filter(|(name, value)| must_be_typed(name, value));
+        typed.flat_map(|(name, value)| [format!("--{name}"), value.clone()]).collect()
+    }
+
+    fn quoted(&self, word: &str) -> String {
+        typed::word(word)
     }
 }
 

@@ -35,8 +35,6 @@ pub struct Store {
     index: File,
     /// Bytes of its whole lines.
     whole: u64,
-    /// Every line, as the index has it.
-    pub lines: Vec<Line>,
     _lock: File,
 }
 
@@ -73,12 +71,12 @@ fn read(store: &Path) -> Result<index::Read, Failure> {
 }
 
 impl Store {
-    /// Takes the store, and makes it where there is none.
+    /// Takes the store, and makes it where there is none; with every line of its index.
     ///
     /// # Errors
     ///
     /// A usage failure when another night holds it, or it can't be written.
-    pub fn take(path: &Path) -> Result<Self, Failure> {
+    pub fn take(path: &Path) -> Result<(Self, Vec<Line>), Failure> {
         let unusable = |error: io::Error| {
             Failure::usage(format!("--store {}: nights can't be kept there: {error}", path.display()))
         };
@@ -111,7 +109,7 @@ impl Store {
         // Half a last line, as a full disk leaves it, makes room for whole ones.
         index.set_len(read.whole_bytes).map_err(unusable)?;
         index.seek(SeekFrom::End(0)).map_err(unusable)?;
-        Ok(Self { path: path.to_owned(), index, whole: read.whole_bytes, lines: read.lines, _lock: lock })
+        Ok((Self { path: path.to_owned(), index, whole: read.whole_bytes, _lock: lock }, read.lines))
     }
 
     /// Where it is.
@@ -124,8 +122,8 @@ impl Store {
     /// # Errors
     ///
     /// When it can't be written.
-    pub fn append(&mut self, line: Line) -> anyhow::Result<()> {
-        let text = index::write(&line).context("encoding a line of the index")?;
+    pub fn append(&mut self, line: &Line) -> anyhow::Result<()> {
+        let text = index::write(line).context("encoding a line of the index")?;
         let written = self.index.write_all(text.as_bytes()).and_then(|()| self.index.sync_data());
         if let Err(error) = written {
             // Half a line must not stand before the next one.
@@ -134,7 +132,6 @@ impl Store {
             return Err(error).with_context(|| format!("writing {}", index_of(&self.path).display()));
         }
         self.whole += u64::try_from(text.len()).unwrap_or(u64::MAX);
-        self.lines.push(line);
         Ok(())
     }
 
@@ -275,7 +272,7 @@ mod tests {
     #[test]
     fn old_nights_are_thinned_and_what_shows_a_violation_stays() {
         let folder = tempfile::tempdir().expect("a folder");
-        let store = Store::take(folder.path()).expect("a store");
+        let (store, _) = Store::take(folder.path()).expect("a store");
         for path in ["n/runs/a-1/x", "n/runs/b-1/y", "n/log", "n/mine", "builds/other", "builds/0123456789ab"]
         {
             fs::create_dir_all(folder.path().join(path)).expect("a folder");
@@ -298,11 +295,11 @@ mod tests {
     #[test]
     fn lines_follow_the_last_whole_one() {
         let folder = tempfile::tempdir().expect("a folder");
-        Store::take(folder.path()).expect("a store").append(line(1)).expect("a line");
+        Store::take(folder.path()).expect("a store").0.append(&line(1)).expect("a line");
         let index = index_of(folder.path());
         let torn = fs::read_to_string(&index).expect("an index") + "{\"line\":\"wor";
         fs::write(&index, torn).expect("torn");
-        Store::take(folder.path()).expect("a store").append(line(2)).expect("a line");
+        Store::take(folder.path()).expect("a store").0.append(&line(2)).expect("a line");
         assert_eq!(lines(folder.path()).expect("whole"), [line(1), line(2)]);
     }
 }

@@ -1,15 +1,18 @@
 //! Nightly runs as data: the file that asks for them, what a night tries first, what it found, and what
 //! changed since the nights before.
 //!
-//! Why a crate: a night is planned, judged and drawn from files alone, so everything in it can be tested
-//! without a clock, a cluster or a browser. The harness makes the runs and appends to the index; `reports`
-//! draws what is derived here.
+//! Why a crate: a night is planned, decided, judged and drawn without a clock, a cluster or a browser, so
+//! everything in it can be tested without them. The harness makes the runs and appends to the index;
+//! `reports` draws what is derived here.
 //!
-//! The way goes straight down: [`suite`] -> [`plan`] -> runs -> [`index`] -> [`fold`] -> pages and files.
+//! The way goes straight down: [`suite`] -> [`plan`] -> [`scheduler`] -> runs -> [`outcome`] -> [`index`] ->
+//! [`fold`] -> pages and files.
 //!
 //! - [`suite`]: `nightly.toml`, its cases expanded, its mistakes named.
 //! - [`plan`]: what is tried first within a budget, and what is left out and why.
-//! - [`pile`]: what an attempt is taken for. Four piles that never mix.
+//! - [`scheduler`]: a night as a pure machine: what is begun, tried again, replayed, made smaller, compared,
+//!   told. Its rules are golden scripts (`tests/scheduler`).
+//! - [`outcome`]: a run that has ended, as a line. [`pile`]: what it is taken for. Four piles that never mix.
 //! - [`index`]: `nights.jsonl`, one line for whatever happened, only ever appended to.
 //! - [`measures`]: the numbers of a run by name; [`statistic`]: what of them counts;
 //!   [`threshold`]: what they must be; [`machine`]: where they
@@ -34,10 +37,12 @@ pub mod machine;
 pub mod measures;
 #[cfg(test)]
 mod noise;
+pub mod outcome;
 pub mod paired;
 pub mod pile;
 pub mod plan;
 pub mod quantiles;
+pub mod scheduler;
 pub mod statistic;
 pub mod student;
 pub mod suite;

@@ -22,6 +22,9 @@ pub enum Pile {
     Violation,
 }
 
+/// The exit status of a night that somebody stopped, unless it found a violation.
+pub const INTERRUPTED: u8 = 130;
+
 /// Statuses of `harness run`.
 const VALID: i32 = 0;
 const VIOLATION: i32 = 1;

@@ -18,7 +18,7 @@ use runs::span;
 use crate::fold::Night;
 use crate::index::LeftOut;
 use crate::pile::Pile;
-use crate::suite::{Case, Suite};
+use crate::suite::Suite;
 
 /// One run that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +83,8 @@ pub struct Terms<'a> {
     pub seed: u64,
     /// This shard and of how many, from 1.
     pub shard: Option<(u32, u32)>,
-    /// How long a run of a case takes that was never run.
-    pub guess: &'a dyn Fn(&Case) -> Duration,
+    /// How long a run of a case takes that was never run, by its place in the suite.
+    pub guess: &'a dyn Fn(usize) -> Duration,
 }
 
 /// What is known of a case from the nights before.
@@ -120,7 +120,7 @@ pub fn order(suite: &Suite, terms: Terms<'_>) -> Vec<Slot> {
             }
             Turn::Failed(_) | Turn::New => i64::from(case.weight),
         };
-        let estimate = past.usual().unwrap_or_else(|| (terms.guess)(case));
+        let estimate = past.usual().unwrap_or_else(|| (terms.guess)(at));
         for repeat in 1..=case.repeat {
             let seed = seed(terms.seed, &case.id, repeat);
             slots.push((turn.rank(), -waited, Slot { case: at, repeat, seed, estimate, turn }));

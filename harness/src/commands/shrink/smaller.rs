@@ -15,7 +15,7 @@ use super::super::replay::flags_of;
 use crate::cli::AgainArgs;
 use crate::config::RunOptions;
 use crate::exit::Failure;
-use crate::night::outcome;
+use crate::night::record;
 use crate::run::describe::{AS_A_RUN, REPEATS};
 use crate::store::RunFolder;
 use crate::text::span;
@@ -95,7 +95,7 @@ impl Candidate {
     /// The faults of a folder that were in force around the violation.
     pub(super) fn in_force(&self, folder: &Path, results: &Results) -> BTreeSet<String> {
         let Some((from, to)) = span_of_the_violation(results) else { return BTreeSet::new() };
-        let faults = outcome::read(folder).map(|record| record.faults).unwrap_or_default();
+        let faults = record::read(folder).map(|record| record.faults).unwrap_or_default();
         let overlaps = |range: (u64, u64)| range.0 <= to && from.saturating_sub(1_000_000_000) <= range.1;
         faults
             .iter()
