@@ -6,52 +6,44 @@
 //! clock, and nothing here decides whether an answer was right.
 //!
 //! - [`cli`]: flags as typed; [`config`]: a run as it is meant; [`commands`]: one module per subcommand, and
-//!   the only ones who know the command line.
+//!   the only ones who know the command line. [`text`]: words that people type. [`exit`]: how it all ends.
+//!   [`systems`]: which systems can be named.
+//! - [`run`]: one run from its first line to its last, by one [`clock`]; [`sim_run`]: the same in the
+//!   simulator. [`progress`]: what is told meanwhile.
 //! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
-//! - [`nemesis`]: faults as data, their proof, their journal.
-//! - [`checking`]: a history from anywhere, judged within bounds; [`live`]: one that is still being written.
-//! - [`applications`]: clients that are processes of their own. [`wrapped`]: a command of the user's own in
-//!   place of all clients; [`template`]: test commands in the containers.
-//! - [`load`]: clients, sessions, and the history as it is written.
-//! - [`run`]: one run from its first line to its last; [`sim_run`]: the same in the simulator; [`judge`]:
-//!   everything after it.
-//! - [`worlds`]: many worlds of the simulator, on all cores. [`night`]: many runs, within a budget.
-//! - [`descriptors`]: how many files may be open; [`measure`]: what this machine can do;
-//!   [`progress`]: what is told meanwhile.
-//! - [`text`]: words that people type.
-//! - [`systems`]: which systems can be named.
+//! - [`nemesis`]: faults and their proof.
+//! - [`load`]: clients, sessions, and the history as it is written. [`applications`]: clients that are
+//!   processes of their own. [`wrap`]: commands of the user's own in place of all clients.
+//! - [`judge`]: a history or a run folder, judged within bounds; also one that is still being written.
 //! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left. [`serve`]: the same
 //!   in a browser.
+//! - [`night`]: many runs, within a budget. [`worlds`]: many worlds of the simulator, on all cores.
+//! - [`host`]: what this machine and this process can do.
 
 pub mod applications;
-pub mod checking;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod commands;
 pub mod config;
-pub mod descriptors;
 pub mod events;
 pub mod exit;
+pub mod host;
 pub mod judge;
 pub mod links;
-pub mod live;
 pub mod load;
-pub mod measure;
 pub mod nemesis;
 pub mod night;
 pub mod num;
 pub mod progress;
 pub mod run;
-pub mod seed;
 pub mod serve;
 pub mod sim_run;
 pub mod store;
 pub mod systems;
-pub mod template;
 pub mod text;
 pub mod worlds;
-pub mod wrapped;
+pub mod wrap;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;

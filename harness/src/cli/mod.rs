@@ -9,6 +9,7 @@ pub mod client;
 pub mod names;
 pub mod night;
 pub mod options;
+pub mod seed;
 pub mod simulator;
 pub mod wrap;
 

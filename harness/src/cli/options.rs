@@ -13,13 +13,13 @@ use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
 
 use super::{RunArgs, names};
+use crate::cli::seed;
 use crate::cluster::ports::MAX_MEMBERS;
 use crate::config::{
     ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, Template, Where, usual_interval,
 };
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
-use crate::seed;
 use crate::systems::CATALOGUE;
 use crate::text::{span, suggest};
 

@@ -13,8 +13,8 @@ use anyhow::Context;
 use super::screen::print;
 use crate::cli::StoreArgs;
 use crate::cluster::procfs;
-use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::host::descriptors;
 use crate::store::sweep;
 
 /// How long the process that is about to end may take.

@@ -23,6 +23,7 @@ use nights::quantiles::median;
 use runs::numbers::{len_f64, plural};
 
 use super::screen::print;
+use crate::cli::seed;
 use crate::cli::{Cli, Command, CompareArgs};
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
@@ -30,7 +31,6 @@ use crate::night::child::{self, Order};
 use crate::night::record;
 use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
-use crate::seed;
 use crate::systems::CATALOGUE;
 
 /// Beside its time, what a run may take.

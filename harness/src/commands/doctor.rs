@@ -19,9 +19,9 @@ use super::screen::print;
 use crate::cluster::ports::{self, Layout};
 use crate::cluster::procfs::Identity;
 use crate::config::usually_wanted;
-use crate::descriptors;
 use crate::exit::{Exit, Failure};
-use crate::measure::{median_of, median_sync};
+use crate::host::descriptors;
+use crate::host::measure::{median_of, median_sync};
 use crate::systems::{CATALOGUE, usual};
 
 /// A disk slower than this makes every acknowledged write a long one.

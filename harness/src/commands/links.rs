@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use anyhow::Context;
 use tokio::net::unix::pipe;
 
-use crate::descriptors;
 use crate::exit::{Exit, Failure};
+use crate::host::descriptors;
 use crate::links::server::{Ended, LEASE, serve};
 
 /// Serves until told to stop, or until the harness is gone.

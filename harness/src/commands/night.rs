@@ -12,6 +12,7 @@ use nights::scheduler::Runs;
 use nights::suite::{self, Case};
 
 use super::screen::{print, style};
+use crate::cli::seed;
 use crate::cli::{Cli, Command, NightArgs};
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
@@ -19,7 +20,6 @@ use crate::night::settings::{self, Orders};
 use crate::night::{driver, store};
 use crate::num::{index, plural};
 use crate::progress::Progress;
-use crate::seed;
 use crate::text::span;
 
 /// Where nights are kept when nobody says otherwise.

@@ -8,15 +8,15 @@ use runs::results::RunInfo;
 
 use super::check::write_and_show;
 use super::screen::{print, style};
-use crate::checking::bounds::{Bounds, Watch};
 use crate::cli::ReportArgs;
 use crate::exit::{Exit, Failure};
 use crate::judge;
-use crate::nemesis::journal;
+use crate::judge::bounds::{Bounds, Watch};
 use crate::night::files::Report;
 use crate::night::store;
 use crate::progress::Progress;
 use crate::store::RunFolder;
+use crate::store::journal;
 
 /// Draws the page and shows the screen.
 pub fn report(args: &ReportArgs) -> Result<Exit, Failure> {

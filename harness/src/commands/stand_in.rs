@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, set
 
 use crate::cli::BecomeArgs;
 use crate::exit::{Exit, Failure};
-use crate::wrapped::guardian;
+use crate::wrap::guardian;
 
 /// Becomes the program. Comes back only when that fails.
 pub fn become_program(args: &BecomeArgs) -> Result<Exit, Failure> {

@@ -105,7 +105,7 @@ fn sleep_until(moment: Instant, stop: &AtomicBool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed;
+    use harness_core::seed;
 
     #[test]
     fn it_ends_at_the_end_of_its_span() {

@@ -14,7 +14,7 @@ use checker::history::{BAD_VERSION, Event, EventKind, Function, HistoryWriter, N
 use harness_core::nemeses::Silence;
 
 use crate::clock::{RunClock, RunNs};
-use crate::live::Feed;
+use crate::judge::live::Feed;
 use crate::load::life::Life;
 use crate::store::folder::HistoryFile;
 

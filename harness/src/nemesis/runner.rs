@@ -16,7 +16,6 @@ use runs::faults::FaultTransition;
 use runs::member::MemberId;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
-use super::journal::Journal;
 use super::own::Fault;
 use super::proof;
 use crate::applications::Applications;
@@ -24,6 +23,7 @@ use crate::clock::{RunClock, RunNs, milliseconds};
 use crate::cluster::{Cluster, Traffic};
 use crate::load::Recorder;
 use crate::progress::Progress;
+use crate::store::journal::Journal;
 
 /// What commands are carried out with.
 #[derive(Clone)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nights::machine::Machine;
 use runs::numbers::lossy;
 
-use crate::measure::median_sync;
+use crate::host::measure::median_sync;
 use crate::run::describe::host;
 
 /// Looks at it.

@@ -17,8 +17,8 @@ use crate::config::{ANY_TEMPLATE, RunOptions, Template};
 use crate::exit::Failure;
 use crate::nemesis::{Nemesis, Schedule};
 use crate::num::{index, plural};
-use crate::seed;
 use crate::text::{span, typed};
+use harness_core::seed;
 
 /// The form of the history's lines.
 pub(crate) const HISTORY_FORMAT: u32 = 1;

@@ -29,17 +29,17 @@ use super::interrupt::Interrupt;
 use crate::clock::{RunNs, milliseconds, nanoseconds};
 use crate::config;
 use crate::exit::Failure;
-use crate::live::Live;
+use crate::judge::live::Live;
 use crate::load::client::LoadClient;
 use crate::load::pacer::Pacer;
 use crate::load::{self, Readers, Shared};
-use crate::nemesis::journal::Journal;
 use crate::nemesis::runner::{Answered, Runner, Tools};
 use crate::num::index;
 use crate::progress::Load;
-use crate::seed;
-use crate::template::{self, Turn};
-use crate::wrapped;
+use crate::store::journal::Journal;
+use crate::wrap;
+use crate::wrap::template::{self, Turn};
+use harness_core::seed;
 
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -380,14 +380,14 @@ impl Driver<'_> {
 
     /// Lets the user's command begin.
     fn start_command(&self, works: &mut Works) {
-        let settings = wrapped::Settings {
+        let settings = wrap::Settings {
             words: self.prepared.options.command.clone().unwrap_or_default(),
             members: super::found(&*self.shared.cluster),
             folder: self.prepared.folder.path().to_owned(),
             token: self.prepared.token.clone(),
         };
         let (clock, progress) = (self.shared.clock, self.prepared.progress.clone());
-        let running = wrapped::run(settings, clock, progress, works.stop.subscribe());
+        let running = wrap::run(settings, clock, progress, works.stop.subscribe());
         works.test.spawn(async { Ok(TestEnd::Command(running.await?)) });
     }
 

@@ -10,7 +10,7 @@ use runs::results::{LiveCheck, LiveViolation};
 use workloads::{Kind, Promise};
 
 use crate::clock::RunNs;
-use crate::live::{self, Flush, Judge};
+use crate::judge::live::{self, Flush, Judge};
 use crate::progress::Progress;
 
 /// The check under way.

@@ -37,14 +37,14 @@ use crate::exit::Failure;
 use crate::load::life::Life;
 use crate::load::recorder::Calm;
 use crate::nemesis::Schedule;
-use crate::nemesis::journal::Journal;
 use crate::num::index;
 use crate::progress::Load;
 use crate::run::interrupt::Interrupt;
 use crate::run::{self, Prepared, describe};
-use crate::seed;
 use crate::store::RunFolder;
 use crate::store::folder::HistoryFile;
+use crate::store::journal::Journal;
+use harness_core::seed;
 use live::Live;
 use nemesis::Runner;
 

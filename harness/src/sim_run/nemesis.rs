@@ -18,7 +18,7 @@ use super::proof::{self, Arrived};
 use super::server;
 use crate::cluster::{Cut, Severing};
 use crate::events::EventLog;
-use crate::nemesis::journal::Journal;
+use crate::store::journal::Journal;
 
 /// What carries commands out, and what is being looked for.
 pub(super) struct Runner {

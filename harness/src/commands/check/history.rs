@@ -23,12 +23,12 @@ use workloads::workload::vocabulary;
 
 use super::named::{condition, model};
 use super::witness;
-use crate::checking::bounds::{Bounds, Reached, Watch, resident_bytes, threads, timed};
-use crate::checking::source::{Passed, Passing, Source, Stopping, counted};
-use crate::checking::streamed::{self, Streamed};
 use crate::cli::{CheckArgs, Format};
 use crate::commands::screen;
 use crate::exit::{Exit, Failure};
+use crate::judge::bounds::{Bounds, Reached, Watch, resident_bytes, threads, timed};
+use crate::judge::source::{Passed, Passing, Source, Stopping, counted};
+use crate::judge::streamed::{self, Streamed};
 use crate::progress::colour_wanted;
 
 /// What a history is judged by.

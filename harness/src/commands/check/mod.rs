@@ -10,10 +10,10 @@ pub(super) mod witness;
 use anyhow::Context;
 use runs::judge::Judged;
 
-use crate::checking::bounds::{Bounds, threads};
 use crate::cli::{CheckArgs, Format};
 use crate::commands::screen;
 use crate::exit::{Exit, Failure};
+use crate::judge::bounds::{Bounds, threads};
 use crate::judge::{self, Within};
 use crate::progress::Progress;
 use crate::store::RunFolder;

@@ -17,10 +17,10 @@ use runs::numbers::{len, plural};
 use serde::{Deserialize, Serialize};
 
 use super::named;
-use crate::checking::source::Source;
 use crate::cli::{ConfirmArgs, Format};
 use crate::commands::screen;
 use crate::exit::{Exit, Failure};
+use crate::judge::source::Source;
 
 /// The form of the file.
 const FORM: u32 = 1;

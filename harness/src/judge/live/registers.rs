@@ -11,7 +11,7 @@ use checker::history::{Event, EventKind, Function};
 use checker::stream::{Alarm, Checker};
 
 use super::{Flush, Found, Judge};
-use crate::checking::streamed::read_again;
+use crate::judge::streamed::read_again;
 use crate::num::wide;
 
 /// For telling what was found.

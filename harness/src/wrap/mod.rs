@@ -10,8 +10,11 @@
 //! ends when it ends, and all of it ends when the harness is killed, because what goes on writing may reach
 //! the members of the next run. Who interrupts a run interrupts it as well: it is asked to end, and killed
 //! when it does not.
+//!
+//! In its place [`template`]s run: test commands in the containers.
 
 pub mod guardian;
+pub mod template;
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;

@@ -571,7 +571,7 @@ fn skip_line(content: &mut impl BufRead) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::seed;
+    use harness_core::seed;
 
     fn found(names: &[(&str, &str, bool)]) -> FoundThere {
         let one = |(template, name, executable): &(&str, &str, bool)| {

@@ -1,7 +1,18 @@
-//! A run folder, read, judged and written: what the judgement needs of the world around it.
+//! What judgements need of the world around them: files, a clock, memory, threads.
 //!
-//! The judgement itself is a pure function of what the folder holds ([`runs::judge`]). Here the files are
-//! read within bounds, and what came out is written.
+//! Here a run folder is read, judged and written. The judgement itself is a pure function of what the folder
+//! holds ([`runs::judge`]); what a verdict is, is decided in `checker`; what is printed, in `reports`.
+//!
+//! - [`bounds`]: a thread that watches the clock and the memory, rings the searches' bell, and keeps the
+//!   bound whatever they do.
+//! - [`source`]: where a history comes from, what kind it seems to be, and how much of it was read.
+//! - [`streamed`]: registers from a file of any length.
+//! - [`live`]: a history that is still being written.
+
+pub mod bounds;
+pub mod live;
+pub mod source;
+pub mod streamed;
 
 use std::io::BufReader;
 use std::num::NonZeroUsize;
@@ -16,11 +27,11 @@ use runs::observed::Observed;
 use runs::results::{RunFile, RunInfo};
 use workloads::judge::Effort;
 
-use crate::checking::bounds::{Bounds, Watch, threads, timed};
-use crate::checking::source::Stopping;
 use crate::exit::{Exit, Failure};
-use crate::nemesis::journal;
+use crate::judge::bounds::{Bounds, Watch, threads, timed};
+use crate::judge::source::Stopping;
 use crate::store::RunFolder;
+use crate::store::journal;
 
 /// What the judgement of a run may take.
 #[derive(Clone, Copy, Debug)]
