@@ -18,7 +18,7 @@ fn main() -> std::io::Result<()> {
         Some("valid") => Ending::Valid,
         Some("not-ended") => Ending::NotEnded,
         Some("nothing") => Ending::Nothing,
-        _ => Ending::Trouble,
+        _ => Ending::Failing,
     };
     let drawn = if what == "large" { nights(400, 300, ending) } else { nights(60, 46, ending) };
     let view = drawn.view();

@@ -23,8 +23,8 @@ fn measure(what: &str, mut run: Invented) {
     run.results.operations = operations::counts(&run.history);
     let (faults, elections) = (&run.faults, &run.results.elections);
     run.results.election_kinds = runs::election_kinds::by_kind(elections, faults);
-    let beside = outages::Beside { faults, elections, load_end_ns: None };
-    run.results.outages = outages::from_history(&run.history, beside, outages::MINIMUM_NS);
+    let context = outages::Context { faults, elections, load_end_ns: None };
+    run.results.outages = outages::from_history(&run.history, context, outages::MINIMUM_NS);
     run.results.latency = latency::summaries(&run.history, &run.faults, &[]);
     lap("counted", began);
     let began = Instant::now();

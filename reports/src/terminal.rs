@@ -258,7 +258,7 @@ impl Screen {
     fn checks(&mut self, results: &Results, told: &str) {
         let valid = Standing::Valid.count(&results.checks);
         let beside: String =
-            standing::beside(&results.checks).iter().map(|words| format!(", {words}")).collect();
+            standing::others(&results.checks).iter().map(|words| format!(", {words}")).collect();
         let deciders: String = results
             .checks
             .iter()

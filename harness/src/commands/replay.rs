@@ -6,9 +6,9 @@
 //! planned otherwise, is carried out as it stands. What can't be repeated is what the machine adds, except in
 //! the simulator.
 //!
-//! A folder may be a stranger's: the module `stranger` says what of it is believed.
+//! A folder may come from anybody: the module `untrusted` says what of it is believed.
 
-mod stranger;
+mod untrusted;
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
         Failure::usage(format!(
             "{name} can't be read by this build ({}): {}",
             env!("CARGO_PKG_VERSION"),
-            stranger::harmless(&format!("{error:#}"))
+            untrusted::harmless(&format!("{error:#}"))
         ))
     };
     let run: RunInfo = RunFolder::read_json(&folder.run()).map_err(unreadable)?;
@@ -64,7 +64,7 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
              type the line yourself that its page ends with (harness wrap ... -- COMMAND)"
         )));
     }
-    stranger::is_plain(&run, &args.path)?;
+    untrusted::is_plain(&run, &args.path)?;
     let schedule: runs::schedule::Schedule = RunFolder::read_json(&folder.schedule()).map_err(unreadable)?;
     let mut flags = flags_of(&run, &args.again, &args.path)?;
     if let Some(cluster) = &args.cluster {
@@ -76,12 +76,12 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
     flags.format = args.format;
     flags.name = Some(run.name.clone());
     let mut options = RunOptions::from_args(&flags)?;
-    stranger::agrees(&run, &options, &args.path)?;
-    stranger::is_set_up_alike(&run, &options, &args.path)?;
+    untrusted::agrees(&run, &options, &args.path)?;
+    untrusted::is_set_up_alike(&run, &options, &args.path)?;
     let schedule = catalogue::known(schedule, &options.system.nemeses())
-        .map_err(|why| Failure::usage(format!("{name}: {}", stranger::harmless(&why))))?;
-    stranger::same_faults(&run, &schedule, &args.path)?;
-    stranger::fits(&schedule, &options, &args.path)?;
+        .map_err(|why| Failure::usage(format!("{name}: {}", untrusted::harmless(&why))))?;
+    untrusted::same_faults(&run, &schedule, &args.path)?;
+    untrusted::fits(&schedule, &options, &args.path)?;
     options.repeat = command(args, &options);
     Ok(Order { options, schedule, repeats: Some(name.to_string()) })
 }
@@ -116,7 +116,7 @@ fn not_newer(run: &RunInfo, path: &Path) -> Result<(), Failure> {
         Err(Failure::usage(format!(
             "{} is of a newer harness ({what} {}, this build has {ours}): take that one",
             path.display(),
-            stranger::shown(theirs)
+            untrusted::shown(theirs)
         )))
     };
     let history = run.versions.get("history format").map_or("1", String::as_str);
@@ -148,20 +148,20 @@ pub(super) fn flags_of(run: &RunInfo, again: &AgainArgs, path: &Path) -> Result<
         Failure::usage(format!(
             "{}: its run.json contradicts itself, the seed or the nodes are not those of {}",
             path.display(),
-            stranger::shown(command)
+            untrusted::shown(command)
         ))
     };
     let not_understood = |error: clap::Error| {
         Failure::usage(format!(
             "{}: this build does not understand {}: {}",
             path.display(),
-            stranger::shown(command),
+            untrusted::shown(command),
             error.kind()
         ))
     };
     let matches = Cli::command().try_get_matches_from(words).map_err(not_understood)?;
     let Some(("run", matches)) = matches.subcommand() else { return Err(contradicts()) };
-    stranger::asks_for_nothing_else(matches, again, path)?;
+    untrusted::asks_for_nothing_else(matches, again, path)?;
     let mut flags = RunArgs::from_arg_matches(matches).map_err(not_understood)?;
     if flags.seed != Some(run.seed) || flags.nodes.is_some_and(|nodes| nodes != run.nodes) {
         return Err(contradicts());

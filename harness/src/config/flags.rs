@@ -1,6 +1,6 @@
 //! What becomes of each flag of `harness run` that the command in a run folder has.
 //!
-//! A folder may be a stranger's. So a flag is believed only where it is on the list of those that can do no
+//! A folder may come from anybody. So a flag is believed only where it is on the list of those that can do no
 //! harm: numbers, times, switches and names of ours, all held against their bounds. One that names a program,
 //! a file, an image or an address counts on the command line alone, and one that nobody has put on the list
 //! is refused.

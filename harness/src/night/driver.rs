@@ -13,7 +13,7 @@ use nights::fold;
 use nights::outcome::Ended;
 use nights::pile::Pile;
 use nights::scheduler::{Bug, Command, Made, Moment, Order, Scheduler, Side, Terms};
-use nights::suite::{Keep, Known};
+use nights::suite::{Known, Retention};
 use tokio::task::JoinSet;
 
 use super::beginning::{self, Beginning};
@@ -106,12 +106,12 @@ pub fn run(orders: Orders, progress: &Progress) -> Result<Finished, Failure> {
             store: driver.store.path().to_owned(),
             bugs: bugs(),
         };
-        let keep = orders.suite.settings.keep;
+        let retention = orders.suite.settings.retention;
         let known = orders.suite.known.clone();
         let mut night = Scheduler::new(terms, Box::new(orders), lines, driver.now());
         driver.drive(&mut night).await;
         progress.clear();
-        driver.finish(&night, keep, &known)
+        driver.finish(&night, retention, &known)
     })
 }
 
@@ -210,7 +210,7 @@ impl Driver {
 
     /// Writes what came out of the night. What there is is drawn even when the night itself failed, and then
     /// it is not over: it can go on.
-    fn finish(self, night: &Scheduler, keep: Keep, known: &[Known]) -> Result<Finished, Failure> {
+    fn finish(self, night: &Scheduler, retention: Retention, known: &[Known]) -> Result<Finished, Failure> {
         let Some(finished) = night.finished() else {
             return Err(anyhow::anyhow!("the night did not come to its end").into());
         };
@@ -219,7 +219,7 @@ impl Driver {
             _ if finished.interrupted => Exit::Interrupted,
             pile => Exit::from(pile),
         };
-        if let Err(error) = self.store.keep(&finished.nights, keep) {
+        if let Err(error) = self.store.prune(&finished.nights, retention) {
             self.progress.say(&format!("not all of what old nights left could be removed: {error}"));
         }
         let report = Report::of(self.store.path(), finished.nights.clone(), known);

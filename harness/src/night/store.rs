@@ -21,7 +21,7 @@ use harness_systems::bounded;
 use nights::fold::Night;
 use nights::index::{self, Line};
 use nights::pile::Pile;
-use nights::suite::Keep;
+use nights::suite::Retention;
 use reports::terminal::printable;
 use rustix::fs::OFlags;
 
@@ -151,22 +151,23 @@ impl Store {
     /// # Errors
     ///
     /// The first thing that could not be removed; the others are.
-    pub fn keep(&self, nights: &[Night], keep: Keep) -> io::Result<()> {
+    pub fn prune(&self, nights: &[Night], retention: Retention) -> io::Result<()> {
         let shows = shows(nights);
-        let kept = nights.len().saturating_sub(usize::try_from(keep.nights).unwrap_or(usize::MAX));
+        let kept = nights.len().saturating_sub(usize::try_from(retention.nights).unwrap_or(usize::MAX));
         let mut outcome = Ok(());
         let mut used = 0;
         for (at, night) in nights.iter().enumerate().rev() {
             let name = &night.begun.night;
             used += size(&self.path.join(name));
             // Tonight's stay whatever they take: nobody has seen them yet.
-            if at < kept || (used > keep.bytes && at + 1 < nights.len()) {
+            if at < kept || (used > retention.bytes && at + 1 < nights.len()) {
                 for part in PARTS {
                     outcome = outcome.and(thin(&self.path, &format!("{name}/{part}"), &shows));
                 }
             }
         }
-        let recent = nights.len().saturating_sub(usize::try_from(keep.nights).unwrap_or(0).max(BUILDS_OF));
+        let recent =
+            nights.len().saturating_sub(usize::try_from(retention.nights).unwrap_or(0).max(BUILDS_OF));
         let recent: BTreeSet<PathBuf> = (nights[recent..].iter())
             .filter_map(|night| super::build::place(&self.path, &night.begun.build))
             .collect();
@@ -281,7 +282,7 @@ mod tests {
         for part in PARTS {
             thin(folder.path(), &format!("n/{part}"), &stays).expect("thinned");
         }
-        store.keep(&[], Keep::default()).expect("builds");
+        store.prune(&[], Retention::default()).expect("builds");
         let outside = tempfile::tempdir().expect("a folder");
         fs::create_dir_all(outside.path().join("runs/mine")).expect("a folder");
         std::os::unix::fs::symlink(outside.path(), folder.path().join("linked")).expect("a link");

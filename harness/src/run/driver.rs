@@ -411,8 +411,8 @@ impl Driver<'_> {
         };
         let ((ready, is_ready), (done, is_done)) = (oneshot::channel(), oneshot::channel());
         works.done = Some(is_done);
-        let told = template::Told { ready: Some(ready), done: Some(done) };
-        let running = template::run(settings, works.turn.subscribe(), told);
+        let waiting = template::Waiting { ready: Some(ready), done: Some(done) };
+        let running = template::run(settings, works.turn.subscribe(), waiting);
         works.test.spawn(async { Ok(TestEnd::Template(Box::new(running.await?))) });
         Ok(is_ready)
     }
@@ -518,12 +518,12 @@ async fn end_of(test: &mut JoinSet<Result<TestEnd, Failure>>) -> Result<TestEnd,
 
 /// Completes once, when test commands have nothing more to do; never where none run.
 async fn done(done: &mut Option<oneshot::Receiver<()>>) {
-    let told = match done {
-        Some(told) => told.await,
+    let came = match done {
+        Some(done) => done.await,
         None => std::future::pending().await,
     };
     *done = None;
-    if told.is_err() {
+    if came.is_err() {
         // Its end tells more.
         std::future::pending().await
     }

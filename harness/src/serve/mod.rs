@@ -56,7 +56,7 @@ const PART_BYTES: usize = 64 << 10;
 const WAITING_PARTS: usize = 4;
 
 /// What every answer says about itself. A page may use its own style and script, and load nothing. It stands
-/// by itself: another page of this server is a stranger's to it.
+/// by itself: another page of this server is of another origin to it.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

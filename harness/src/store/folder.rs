@@ -151,7 +151,7 @@ impl RunFolder {
         Self::write(path, &text)
     }
 
-    /// Writes a file, whole or not at all. A link in its place, as a stranger's folder may have one, is
+    /// Writes a file, whole or not at all. A link in its place, as a folder from elsewhere may have one, is
     /// replaced and never followed.
     pub fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         let mut draft = path.as_os_str().to_owned();

@@ -86,12 +86,12 @@ pub struct Settings {
     pub patience: Duration,
     /// The run's clock.
     pub clock: RunClock,
-    /// Where it is told.
+    /// Where it is shown.
     pub progress: Progress,
 }
 
-/// Whom it is told.
-pub struct Told {
+/// Who waits for a turn of the template.
+pub struct Waiting {
     /// The first command had its turn: faults may begin.
     pub ready: Option<oneshot::Sender<()>>,
     /// Nothing will begin before faults are over.
@@ -102,7 +102,7 @@ pub struct Told {
 pub async fn run(
     settings: Settings,
     mut turn: watch::Receiver<Turn>,
-    told: Told,
+    waiting: Waiting,
 ) -> Result<TemplateRun, Failure> {
     let Settings { containers, template, folder, .. } = &settings;
     if template.awaits_setup {
@@ -139,7 +139,7 @@ pub async fn run(
         chosen: &chosen,
         settings: &settings,
     };
-    session.run(turn, told, hears).await?;
+    session.run(turn, waiting, hears).await?;
     settings.progress.step("reading what was asserted");
     let asserted = asserted(&**containers, create(ASSERTIONS)?).await;
     Ok(session.finish(&found, asserted))
@@ -154,8 +154,8 @@ async fn set_up(settings: &Settings) -> Result<(), Failure> {
             let seen = Arc::clone(&is_set_up);
             let each: EachFile = Box::new(move |container, file, content| {
                 each_line(content, |line| {
-                    let told = Assertions::default().take(container, file, line);
-                    seen.fetch_or(told == Line::SetUp, Ordering::Relaxed);
+                    let said = Assertions::default().take(container, file, line);
+                    seen.fetch_or(said == Line::SetUp, Ordering::Relaxed);
                 })
             });
             settings.containers.read(each).await?;
@@ -296,7 +296,7 @@ impl Session<'_> {
     async fn run(
         &mut self,
         mut turn: watch::Receiver<Turn>,
-        mut told: Told,
+        mut waiting: Waiting,
         mut hears: mpsc::Receiver<Said>,
     ) -> anyhow::Result<()> {
         let clock = self.settings.clock;
@@ -307,10 +307,10 @@ impl Session<'_> {
             }
             // Nobody may wait for it any more.
             if self.composer.is_ready() {
-                let _ = told.ready.take().map(|ready| ready.send(()));
+                let _ = waiting.ready.take().map(|ready| ready.send(()));
             }
             if self.composer.has_done_its_work() {
-                let _ = told.done.take().map(|done| done.send(()));
+                let _ = waiting.done.take().map(|done| done.send(()));
             }
             if self.composer.is_over() {
                 return Ok(());
@@ -513,8 +513,8 @@ async fn asserted(containers: &dyn Containers, kept: File) -> Asserted {
         let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let (assertions, kept, lines) = &mut *state;
         each_line(content, |line| {
-            let told = assertions.take(container, file, line);
-            if matches!(told, Line::Told | Line::SetUp) && *lines < MOST_KEPT {
+            let said = assertions.take(container, file, line);
+            if matches!(said, Line::Noted | Line::SetUp) && *lines < MOST_KEPT {
                 *lines += 1;
                 let _ = keep(kept, container, file, line);
             }

@@ -343,8 +343,8 @@ fn judge(invented: &mut Invented, ending: Ending, elections: Vec<Election>, span
     operations::count_around_faults(history, faults);
     results.operations = operations::counts(history);
     results.election_kinds = by_kind(&elections, faults);
-    let beside = outages::Beside { faults, elections: &elections, load_end_ns: Some(END) };
-    results.outages = outages::from_history(history, beside, outages::MINIMUM_NS);
+    let context = outages::Context { faults, elections: &elections, load_end_ns: Some(END) };
+    results.outages = outages::from_history(history, context, outages::MINIMUM_NS);
     results.latency = latency::summaries(history, faults, &[]);
     results.faults = FaultCounts::of(faults);
     results.elections = elections;

@@ -21,8 +21,8 @@ pub(crate) enum Ending {
     /// Every case valid.
     Valid,
     /// Something in every pile.
-    Trouble,
-    /// Trouble, and no end on record.
+    Failing,
+    /// Failures, and no end on record.
     NotEnded,
     /// No case was run, though the line says that it was valid.
     Nothing,
@@ -161,8 +161,8 @@ fn night(scatter: &mut Scatter, (at, number): (usize, usize), cases: usize, endi
         took_ms: 4200.0,
         ..attempt(scatter, &night.begun, 0, 1, Pile::Violation, false)
     });
-    if matches!(ending, Ending::Trouble | Ending::NotEnded) {
-        trouble(&mut night, cases);
+    if matches!(ending, Ending::Failing | Ending::NotEnded) {
+        failures(&mut night, cases);
     }
     night
 }
@@ -247,7 +247,7 @@ pub(crate) fn violate(night: &mut Night, which: usize, sentence: &str) {
 }
 
 /// Something in every pile, as far as the cases reach.
-fn trouble(night: &mut Night, cases: usize) {
+fn failures(night: &mut Night, cases: usize) {
     violate(night, 1, "a read answered 4596 although 5281 had been written before it began");
     violate(night, 2, "process 12 read a value that nobody wrote");
     for (which, pile, why) in [
@@ -287,8 +287,8 @@ fn judged(mut nights: Vec<Night>, ending: Ending) -> Vec<Night> {
         if at == last && ending == Ending::NotEnded {
             continue;
         }
-        let is_troubled = at == last && ending == Ending::Trouble;
-        let left_out = if is_troubled {
+        let is_failing = at == last && ending == Ending::Failing;
+        let left_out = if is_failing {
             let why = "no time was left within the budget of 6 h".to_owned();
             vec![LeftOut { case: case(7), runs: 2, why }]
         } else {
@@ -304,7 +304,7 @@ fn judged(mut nights: Vec<Night>, ending: Ending) -> Vec<Night> {
             shard: night.begun.shard,
             interrupted: false,
             left_out: left_out.clone(),
-            thresholds: thresholds(night, is_troubled),
+            thresholds: thresholds(night, is_failing),
         });
         // What was new is asked of the last one alone: of each it would take long.
         let from = if at == last { 0 } else { at };
@@ -320,7 +320,7 @@ fn judged(mut nights: Vec<Night>, ending: Ending) -> Vec<Night> {
     nights
 }
 
-fn thresholds(night: &Night, is_troubled: bool) -> BTreeMap<String, Vec<Judgement>> {
+fn thresholds(night: &Night, is_failing: bool) -> BTreeMap<String, Vec<Judgement>> {
     let judgement = |threshold: &str, outcome, value: Option<f64>, samples, rest: &str| Judgement {
         threshold: threshold.to_owned(),
         outcome,
@@ -333,7 +333,7 @@ fn thresholds(night: &Night, is_troubled: bool) -> BTreeMap<String, Vec<Judgemen
     for which in (0..16).filter(|which| night.attempts.iter().any(|attempt| attempt.case == case(*which))) {
         all.insert(case(which), vec![outage.clone()]);
     }
-    if is_troubled {
+    if is_failing {
         let crossed = "elections{kill-leader} p50 < 100ms";
         let few = "commit{faults} p99.9 < 50ms";
         for (which, more) in [

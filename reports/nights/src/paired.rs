@@ -67,7 +67,7 @@ pub enum Verdict {
     /// It is better.
     Faster,
     /// The interval holds equality: no difference was shown, which does not mean that there is none.
-    NotTold,
+    NotShown,
 }
 
 /// The second build over the first, from interleaved pairs.
@@ -131,7 +131,7 @@ impl Paired {
         match (low > 1.0, high < 1.0, direction) {
             (true, _, Direction::LowerIsBetter) | (_, true, Direction::HigherIsBetter) => Verdict::Slower,
             (_, true, Direction::LowerIsBetter) | (true, _, Direction::HigherIsBetter) => Verdict::Faster,
-            (false, false, _) => Verdict::NotTold,
+            (false, false, _) => Verdict::NotShown,
         }
     }
 }
@@ -229,7 +229,7 @@ mod tests {
     fn a_fifth_more_is_told_and_equal_builds_are_accused_as_often_as_the_level_says() {
         assert!(verdicts(1.2, Level::P95, Verdict::Slower) >= 950);
         assert!(verdicts(1.2, Level::P99, Verdict::Slower) >= 750);
-        let wrong = |level| 1_000 - verdicts(1.0, level, Verdict::NotTold);
+        let wrong = |level| 1_000 - verdicts(1.0, level, Verdict::NotShown);
         assert!((30..=70).contains(&wrong(Level::P95)), "{}", wrong(Level::P95));
         assert!((3..=20).contains(&wrong(Level::P99)), "{}", wrong(Level::P99));
     }
@@ -243,7 +243,7 @@ mod tests {
             |factor| [Direction::LowerIsBetter, Direction::HigherIsBetter].map(|way| told(factor, way));
         assert_eq!(both(1.5), [Ok(Verdict::Slower), Ok(Verdict::Faster)]);
         assert_eq!(both(0.6), [Ok(Verdict::Faster), Ok(Verdict::Slower)]);
-        assert_eq!(both(1.0), [Ok(Verdict::NotTold); 2]);
+        assert_eq!(both(1.0), [Ok(Verdict::NotShown); 2]);
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
     fn equal_runs_tell_nothing_and_extremes_do_not_panic() {
         let told =
             |pair| Paired::of(&[pair; 8]).map(|paired| paired.verdict(Direction::LowerIsBetter, Level::P99));
-        assert_eq!(told((3.0, 3.0)), Ok(Verdict::NotTold));
+        assert_eq!(told((3.0, 3.0)), Ok(Verdict::NotShown));
         assert_eq!(told((f64::MIN_POSITIVE, f64::MAX)), Ok(Verdict::Slower));
         assert_eq!(told((f64::MAX, f64::MIN_POSITIVE)), Ok(Verdict::Faster));
     }
@@ -279,8 +279,9 @@ mod tests {
         let mut apart = 0;
         for seed in 0..300 {
             let pairs = pairs(12, 1.08, seed);
-            let told = Paired::of(&pairs)
-                .is_ok_and(|paired| paired.verdict(Direction::LowerIsBetter, Level::P95) != Verdict::NotTold);
+            let told = Paired::of(&pairs).is_ok_and(|paired| {
+                paired.verdict(Direction::LowerIsBetter, Level::P95) != Verdict::NotShown
+            });
             apart += usize::from(sign_flip_p(&pairs).is_some_and(|p| p <= 0.05) != told);
         }
         assert!(apart <= 15, "{apart} of 300");

@@ -174,7 +174,7 @@ fn mark(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Mixes bits so that neighbours become strangers (Vigna's splitmix64).
+/// Mixes bits so that neighbours are far apart (Vigna's splitmix64).
 fn mixed(bits: u64) -> u64 {
     let bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

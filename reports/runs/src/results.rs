@@ -31,7 +31,7 @@ use crate::unsent::Unsent;
 /// More voting members, or observers, than any run has.
 pub const MOST_MEMBERS: u32 = 1000;
 
-/// A folder may be a stranger's, and what is drawn of a run grows with the square of its members.
+/// A folder may come from anybody, and what is drawn of a run grows with the square of its members.
 fn some_members<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
     let members = u32::deserialize(from)?;
     if members > MOST_MEMBERS {
@@ -630,7 +630,7 @@ pub struct OutcomeCounts {
     pub ok: u64,
     /// Definitely without effect.
     pub fail: u64,
-    /// Of those, compare-and-sets that found another value: an answer, and no trouble.
+    /// Of those, compare-and-sets that found another value: an answer, and no failure.
     #[serde(default)]
     pub refused: u64,
     /// Of those that failed, the ones that no member was ever sent: no client was free or connected in time.

@@ -10,7 +10,7 @@ use runs::findings::{sentence, sentence_end, shortened};
 use runs::numbers::{len, plural};
 
 use super::View;
-use super::told::{Told, broken, day, number, replays};
+use super::digest::{Digest, broken, day, number, replays};
 
 /// Annotations of a level that GitHub shows of a step.
 const MOST: usize = 10;
@@ -26,10 +26,10 @@ struct Annotation {
 
 /// Writes them; nothing of a valid night.
 pub(super) fn render(view: &View<'_>) -> String {
-    let Some(told) = Told::of(view) else {
+    let Some(digest) = Digest::of(view) else {
         return line("error", "Unknown", "There was no night.");
     };
-    let all = annotations(&told);
+    let all = annotations(&digest);
     let level = |is_error: bool, word: &str| {
         let of: Vec<&Annotation> = all.iter().filter(|one| one.is_error == is_error).collect();
         let room = if of.len() > MOST { MOST - 1 } else { MOST };
@@ -43,16 +43,20 @@ pub(super) fn render(view: &View<'_>) -> String {
     level(true, "error") + &level(false, "warning")
 }
 
-fn annotations(told: &Told<'_>) -> Vec<Annotation> {
+fn annotations(digest: &Digest<'_>) -> Vec<Annotation> {
     let mut all = Vec::new();
     let mut add = |is_error: bool, title: String, message: String| {
         all.push(Annotation { is_error, title, message });
     };
-    if told.pile != Pile::Valid {
-        let is_error = told.pile != Pile::Unknown || told.night.judged.is_none();
-        add(is_error, format!("{}: night of {}", told.headline, day(told.night)), told.sentence.clone());
+    if digest.pile != Pile::Valid {
+        let is_error = digest.pile != Pile::Unknown || digest.night.judged.is_none();
+        add(
+            is_error,
+            format!("{}: night of {}", digest.headline, day(digest.night)),
+            digest.sentence.clone(),
+        );
     }
-    for finding in told.findings(&[State::New, State::NewShape, State::Ongoing]) {
+    for finding in digest.findings(&[State::New, State::NewShape, State::Ongoing]) {
         let again = if finding.best.command.is_empty() {
             String::new()
         } else {
@@ -64,20 +68,20 @@ fn annotations(told: &Told<'_>) -> Vec<Annotation> {
             format!("{}: {} {}.{again}", finding.shape.check, sentence(&finding.sentence), replays(finding)),
         );
     }
-    let (_, bad) = told.night.worlds_lived();
+    let (_, bad) = digest.night.worlds_lived();
     if let Some(first) = bad.first() {
         let title = format!("{} broke a rule", plural(number(bad.len()), "world"));
         add(true, title, broken(first));
     }
-    for (case, pile) in told.troubled() {
+    for (case, pile) in digest.not_valid() {
         // A violation that was looked at is a finding, above.
-        let is_told = pile == Pile::Violation && !told.findings_of(&case.case).is_empty();
+        let is_told = pile == Pile::Violation && !digest.findings_of(&case.case).is_empty();
         if !is_told {
             let is_error = matches!(pile, Pile::Violation | Pile::Regression);
             add(is_error, format!("{}: {}", sentence_start(pile.name()), case.case), sentence_end(&case.why));
         }
     }
-    for hunted in told.hunted().iter().filter(|hunted| !hunted.is_convicted) {
+    for hunted in digest.hunted().iter().filter(|hunted| !hunted.is_convicted) {
         let title = format!("Planted bug not convicted: {}", hunted.name);
         add(true, title, "What this night did not find proves little.".to_owned());
     }

@@ -15,7 +15,7 @@ use nights::threshold::{self, Judgement};
 use runs::numbers::{len, plural};
 
 use super::View;
-use super::told::{Told, broken, number};
+use super::digest::{Digest, broken, number};
 use crate::junit::{BROKEN, Case, Outcome, Suite, UNDECIDED, document};
 
 /// Runs of a case that are listed as left out, at most.
@@ -27,11 +27,11 @@ const BENCH_FAILURE: &str = "bench-failure";
 
 /// The document.
 pub(super) fn render(view: &View<'_>) -> String {
-    let Some(told) = Told::of(view) else { return document("no night", 0.0, &[]) };
-    let mut suites = vec![night(&told)];
-    suites.extend(told.cases.iter().map(|case| suite(&told, case)));
-    let all: f64 = told.night.attempts.iter().map(|attempt| attempt.took_ms / 1000.0).sum();
-    document(&told.night.begun.night, all, &suites)
+    let Some(digest) = Digest::of(view) else { return document("no night", 0.0, &[]) };
+    let mut suites = vec![night(&digest)];
+    suites.extend(digest.cases.iter().map(|case| suite(&digest, case)));
+    let all: f64 = digest.night.attempts.iter().map(|attempt| attempt.took_ms / 1000.0).sum();
+    document(&digest.night.begun.night, all, &suites)
 }
 
 fn case(class: &str, name: &str, outcome: Outcome) -> Case {
@@ -46,21 +46,21 @@ fn case(class: &str, name: &str, outcome: Outcome) -> Case {
 }
 
 /// What is true of the night and of none of its cases.
-fn night(told: &Told<'_>) -> Suite {
-    let begun = &told.night.begun;
-    let end = match told.pile {
-        _ if told.night.judged.is_none() => Outcome::Error(UNDECIDED, told.sentence.clone()),
+fn night(digest: &Digest<'_>) -> Suite {
+    let begun = &digest.night.begun;
+    let end = match digest.pile {
+        _ if digest.night.judged.is_none() => Outcome::Error(UNDECIDED, digest.sentence.clone()),
         Pile::Valid => Outcome::Passed,
         // What failed is said where it is; here only that nothing was shown.
-        _ if told.cases.iter().all(|case| case.pile.is_none()) => {
-            Outcome::Error(UNDECIDED, told.sentence.clone())
+        _ if digest.cases.iter().all(|case| case.pile.is_none()) => {
+            Outcome::Error(UNDECIDED, digest.sentence.clone())
         }
-        _ if told.night.judged.as_ref().is_some_and(|judged| judged.interrupted) => {
+        _ if digest.night.judged.as_ref().is_some_and(|judged| judged.interrupted) => {
             Outcome::Error(UNDECIDED, "the night was stopped before its end".to_owned())
         }
         _ => Outcome::Passed,
     };
-    let hunted = told.hunted();
+    let hunted = digest.hunted();
     let missed: Vec<&str> =
         hunted.iter().filter(|hunted| !hunted.is_convicted).map(|hunted| hunted.name).collect();
     let planted = match (hunted.is_empty(), missed.is_empty()) {
@@ -68,7 +68,7 @@ fn night(told: &Told<'_>) -> Suite {
         (false, true) => Outcome::Passed,
         (false, false) => Outcome::Error(UNDECIDED, format!("not convicted: {}", missed.join(", "))),
     };
-    let (lived, bad) = told.night.worlds_lived();
+    let (lived, bad) = digest.night.worlds_lived();
     let worlds = match (lived, bad.first()) {
         (0, None) => Outcome::Skipped("none was lived through".to_owned()),
         (_, None) => Outcome::Passed,
@@ -80,7 +80,7 @@ fn night(told: &Told<'_>) -> Suite {
     let mut worlds = case("night", "worlds", worlds);
     worlds.detail = bad.iter().take(100).map(|world| broken(world) + "\n").collect();
     worlds.seconds =
-        Some(told.night.worlds.iter().map(|piece| runs::numbers::lossy(piece.took_ms)).sum::<f64>() / 1e3);
+        Some(digest.night.worlds.iter().map(|piece| runs::numbers::lossy(piece.took_ms)).sum::<f64>() / 1e3);
     Suite {
         name: "night".to_owned(),
         seconds: 0.0,
@@ -89,16 +89,16 @@ fn night(told: &Told<'_>) -> Suite {
             ("seed", begun.seed.to_string()),
             ("build", begun.build.clone()),
             ("machine", begun.machine.key()),
-            ("verdict", told.headline.to_lowercase()),
+            ("verdict", digest.headline.to_lowercase()),
         ],
         cases: vec![case("night", "end", end), case("night", "planted bugs", planted), worlds],
     }
 }
 
-fn suite(told: &Told<'_>, of: &CaseNight) -> Suite {
-    let mut cases = runs(told, of);
-    cases.extend(thresholds(told, of));
-    cases.push(alarms(told, of));
+fn suite(digest: &Digest<'_>, of: &CaseNight) -> Suite {
+    let mut cases = runs(digest, of);
+    cases.extend(thresholds(digest, of));
+    cases.push(alarms(digest, of));
     let took: f64 = cases.iter().filter_map(|case| case.seconds).sum();
     let mut properties = Vec::new();
     properties.extend(of.owner.clone().map(|owner| ("owner", owner)));
@@ -106,12 +106,12 @@ fn suite(told: &Told<'_>, of: &CaseNight) -> Suite {
 }
 
 /// Every run of a case by its number; those that were not made are skipped.
-fn runs(told: &Told<'_>, of: &CaseNight) -> Vec<Case> {
+fn runs(digest: &Digest<'_>, of: &CaseNight) -> Vec<Case> {
     let mut all: BTreeMap<u32, Case> = BTreeMap::new();
-    for attempt in told.night.last_tries(&of.case) {
-        all.insert(attempt.repeat, run(told, of, attempt));
+    for attempt in digest.night.last_tries(&of.case) {
+        all.insert(attempt.repeat, run(digest, of, attempt));
     }
-    for left in told.left_out().iter().filter(|left| left.case == of.case) {
+    for left in digest.left_out().iter().filter(|left| left.case == of.case) {
         let free: Vec<u32> =
             (1..).filter(|n| !all.contains_key(n)).take(left.runs.min(MOST_LEFT_OUT) as usize).collect();
         for n in free {
@@ -125,7 +125,7 @@ fn runs(told: &Told<'_>, of: &CaseNight) -> Vec<Case> {
     all.into_values().collect()
 }
 
-fn run(told: &Told<'_>, of: &CaseNight, attempt: &Attempt) -> Case {
+fn run(digest: &Digest<'_>, of: &CaseNight, attempt: &Attempt) -> Case {
     let why = if attempt.why.is_empty() { attempt.pile.name().to_owned() } else { attempt.why.clone() };
     let outcome = match attempt.pile {
         Pile::Valid => Outcome::Passed,
@@ -134,7 +134,7 @@ fn run(told: &Told<'_>, of: &CaseNight, attempt: &Attempt) -> Case {
         Pile::Unknown => Outcome::Error(UNDECIDED, why),
         Pile::BenchFailure => Outcome::Error(BENCH_FAILURE, why),
     };
-    let tries = told.night.attempts.iter();
+    let tries = digest.night.attempts.iter();
     let tries: Vec<String> = tries
         .filter(|other| other.case == attempt.case && other.repeat == attempt.repeat)
         .map(|other| match other.why.as_str() {
@@ -155,14 +155,14 @@ fn run(told: &Told<'_>, of: &CaseNight, attempt: &Attempt) -> Case {
 }
 
 /// Every threshold of a case; where the case was not run, those of the last night that judged any.
-fn thresholds(told: &Told<'_>, of: &CaseNight) -> Vec<Case> {
+fn thresholds(digest: &Digest<'_>, of: &CaseNight) -> Vec<Case> {
     let judged = |night: &nights::fold::Night| -> Option<Vec<Judgement>> {
         night.judged.as_ref()?.thresholds.get(&of.case).filter(|all| !all.is_empty()).cloned()
     };
-    let tonight = of.pile.and_then(|_| judged(told.night));
+    let tonight = of.pile.and_then(|_| judged(digest.night));
     let is_tonight = tonight.is_some();
-    let ran = of.pile.is_some() && told.night.judged.is_some();
-    let before = || told.view.nights.iter().rev().find_map(judged);
+    let ran = of.pile.is_some() && digest.night.judged.is_some();
+    let before = || digest.view.nights.iter().rev().find_map(judged);
     let all = tonight.or_else(|| (!ran).then(before).flatten()).unwrap_or_default();
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut cases = Vec::new();
@@ -183,8 +183,8 @@ fn thresholds(told: &Told<'_>, of: &CaseNight) -> Vec<Case> {
 }
 
 /// Whether a number of the case became worse, confirmed by a comparison of builds.
-fn alarms(told: &Told<'_>, of: &CaseNight) -> Case {
-    let confirmed: Vec<&Alarm> = told.confirmed().filter(|alarm| alarm.case == of.case).collect();
+fn alarms(digest: &Digest<'_>, of: &CaseNight) -> Case {
+    let confirmed: Vec<&Alarm> = digest.confirmed().filter(|alarm| alarm.case == of.case).collect();
     let outcome = match (of.pile, confirmed.as_slice()) {
         (None, _) => Outcome::Skipped("the case was not run".to_owned()),
         (_, []) => Outcome::Passed,

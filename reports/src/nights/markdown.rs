@@ -11,7 +11,7 @@ use runs::findings::{sentence, sentence_end, shortened};
 use runs::numbers::{count, len, plural};
 
 use super::View;
-use super::told::{Told, broken, compared, day, glyph, named, number, outcome, replays, result, shrunk};
+use super::digest::{Digest, broken, compared, day, glyph, named, number, outcome, replays, result, shrunk};
 
 /// Rows of a table at most, and findings.
 const MOST: usize = 100;
@@ -22,20 +22,20 @@ const MOST_COMMAND: usize = 2000;
 
 /// Writes it.
 pub(super) fn render(view: &View<'_>) -> String {
-    let Some(told) = Told::of(view) else { return "## ? Unknown\n\nThere was no night.\n".to_owned() };
+    let Some(digest) = Digest::of(view) else { return "## ? Unknown\n\nThere was no night.\n".to_owned() };
     let mut out = String::new();
     let status =
-        told.status().map_or("no exit status yet".to_owned(), |status| format!("exit status {status}"));
-    let _ = writeln!(out, "## {} {}: night of {}\n", glyph(told.pile), told.headline, day(told.night));
-    let _ = writeln!(out, "{}\n", text(&told.sentence));
-    let begun = &told.night.begun;
+        digest.status().map_or("no exit status yet".to_owned(), |status| format!("exit status {status}"));
+    let _ = writeln!(out, "## {} {}: night of {}\n", glyph(digest.pile), digest.headline, day(digest.night));
+    let _ = writeln!(out, "{}\n", text(&digest.sentence));
+    let begun = &digest.night.begun;
     let _ = writeln!(out, "{status} · build {} · {}\n", code(&begun.build), text(&begun.machine.key()));
-    piles(&mut out, &told);
-    findings(&mut out, &told);
-    thresholds(&mut out, &told);
-    alarms(&mut out, &told);
-    work(&mut out, &told);
-    left_out(&mut out, &told);
+    piles(&mut out, &digest);
+    findings(&mut out, &digest);
+    thresholds(&mut out, &digest);
+    alarms(&mut out, &digest);
+    work(&mut out, &digest);
+    left_out(&mut out, &digest);
     out
 }
 
@@ -86,12 +86,12 @@ fn more(out: &mut String, all: usize, noun: &str) {
     out.push('\n');
 }
 
-fn piles(out: &mut String, told: &Told<'_>) {
-    let (piles, not_run) = told.piles();
+fn piles(out: &mut String, digest: &Digest<'_>) {
+    let (piles, not_run) = digest.piles();
     let counted: Vec<String> =
         piles.iter().map(|(pile, n)| format!("{} {} {}", glyph(*pile), len(*n), named(*pile, *n))).collect();
     let _ = writeln!(out, "{} · {} not run\n", counted.join(" · "), len(not_run));
-    let troubled = told.troubled();
+    let troubled = digest.not_valid();
     if troubled.is_empty() {
         return;
     }
@@ -110,20 +110,20 @@ fn piles(out: &mut String, told: &Told<'_>) {
     more(out, troubled.len(), "case");
 }
 
-fn findings(out: &mut String, told: &Told<'_>) {
-    let all = told.view.findings;
+fn findings(out: &mut String, digest: &Digest<'_>) {
+    let all = digest.view.findings;
     if all.is_empty() {
         return;
     }
     let _ = writeln!(out, "### Findings\n");
     for finding in all.iter().take(MOST) {
-        one_finding(out, told, finding);
+        one_finding(out, digest, finding);
     }
     more(out, all.len(), "finding");
 }
 
-fn one_finding(out: &mut String, told: &Told<'_>, finding: &Finding) {
-    let seen = format!("First seen {}, last seen {}", told.day(&finding.first), told.day(&finding.last));
+fn one_finding(out: &mut String, digest: &Digest<'_>, finding: &Finding) {
+    let seen = format!("First seen {}, last seen {}", digest.day(&finding.first), digest.day(&finding.last));
     let _ = writeln!(
         out,
         "**{}**: {} in {}. {} {}; {}, {}.{}{}\n",
@@ -142,8 +142,8 @@ fn one_finding(out: &mut String, told: &Told<'_>, finding: &Finding) {
     }
 }
 
-fn thresholds(out: &mut String, told: &Told<'_>) {
-    let all = told.thresholds();
+fn thresholds(out: &mut String, digest: &Digest<'_>) {
+    let all = digest.thresholds();
     let not_met: Vec<_> = all.iter().filter(|one| one.judgement.outcome != Outcome::Met).collect();
     if all.is_empty() {
         return;
@@ -167,8 +167,8 @@ fn thresholds(out: &mut String, told: &Told<'_>) {
     more(out, not_met.len(), "threshold");
 }
 
-fn alarms(out: &mut String, told: &Told<'_>) {
-    let all = &told.night.alarms;
+fn alarms(out: &mut String, digest: &Digest<'_>) {
+    let all = &digest.night.alarms;
     if all.is_empty() {
         return;
     }
@@ -186,9 +186,9 @@ fn alarms(out: &mut String, told: &Told<'_>) {
     more(out, all.len(), "alarm");
 }
 
-fn work(out: &mut String, told: &Told<'_>) {
-    let (elections, faults, operations) = told.night.work();
-    let (worlds, bad) = told.night.worlds_lived();
+fn work(out: &mut String, digest: &Digest<'_>) {
+    let (elections, faults, operations) = digest.night.work();
+    let (worlds, bad) = digest.night.worlds_lived();
     let _ = writeln!(
         out,
         "### Work done\n\n{}, {} measured, {} proven, {}, {} of which broke a rule.\n",
@@ -204,14 +204,14 @@ fn work(out: &mut String, told: &Told<'_>) {
     if !bad.is_empty() {
         more(out, bad.len(), "world");
     }
-    for hunted in told.hunted().iter().take(MOST) {
+    for hunted in digest.hunted().iter().take(MOST) {
         let how = if hunted.is_convicted { "was convicted" } else { "was **not** convicted" };
         let _ = writeln!(out, "The planted bug {} {how}.\n", code(hunted.name));
     }
 }
 
-fn left_out(out: &mut String, told: &Told<'_>) {
-    let all = told.left_out();
+fn left_out(out: &mut String, digest: &Digest<'_>) {
+    let all = digest.left_out();
     if all.is_empty() {
         return;
     }

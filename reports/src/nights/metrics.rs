@@ -10,7 +10,7 @@ use nights::pile::Pile;
 use nights::threshold::Outcome;
 
 use super::View;
-use super::told::Told;
+use super::digest::Digest;
 
 /// The text under construction.
 struct Metrics {
@@ -20,11 +20,11 @@ struct Metrics {
 /// Writes it.
 pub(super) fn render(view: &View<'_>) -> String {
     let mut metrics = Metrics { out: String::new() };
-    if let Some(told) = Told::of(view) {
-        metrics.night(&told);
-        metrics.cases(&told);
-        metrics.work(&told);
-        metrics.series(&told);
+    if let Some(digest) = Digest::of(view) {
+        metrics.night(&digest);
+        metrics.cases(&digest);
+        metrics.work(&digest);
+        metrics.series(&digest);
     }
     metrics.out.push_str("# EOF\n");
     metrics.out
@@ -51,8 +51,8 @@ impl Metrics {
         self.sample(name, &[], value);
     }
 
-    fn night(&mut self, told: &Told<'_>) {
-        let begun = &told.night.begun;
+    fn night(&mut self, digest: &Digest<'_>) {
+        let begun = &digest.night.begun;
         let labels: [(&str, &str); 3] =
             [("night", &begun.night), ("build", &begun.build), ("machine", &begun.machine.key())];
         let _ = writeln!(self.out, "# TYPE harness_night_of info");
@@ -60,9 +60,9 @@ impl Metrics {
         self.sample("of_info", &labels, 1);
         let start = begun.started_utc.as_second();
         self.one("start_seconds", "seconds", "When the night began, seconds since 1970.", start);
-        let is_valid = u8::from(told.pile == Pile::Valid);
+        let is_valid = u8::from(digest.pile == Pile::Valid);
         self.one("valid", "", "1 of a night that came to its end and was valid, else 0.", is_valid);
-        let Some(judged) = &told.night.judged else { return };
+        let Some(judged) = &digest.night.judged else { return };
         self.one(
             "end_seconds",
             "seconds",
@@ -72,8 +72,8 @@ impl Metrics {
         self.one("exit_status", "", "The exit status of the night.", judged.status);
     }
 
-    fn cases(&mut self, told: &Told<'_>) {
-        let (piles, not_run) = told.piles();
+    fn cases(&mut self, digest: &Digest<'_>) {
+        let (piles, not_run) = digest.piles();
         self.family("cases", "", "Cases by what they are taken for.");
         for (pile, n) in piles.into_iter().rev() {
             let word = match pile {
@@ -90,9 +90,9 @@ impl Metrics {
             (State::Ongoing, "ongoing"),
             (State::Gone, "gone"),
         ] {
-            self.sample("findings", &[("state", word)], told.findings(&[state]).len());
+            self.sample("findings", &[("state", word)], digest.findings(&[state]).len());
         }
-        let all = told.thresholds();
+        let all = digest.thresholds();
         self.family("thresholds", "", "Thresholds by what came of them.");
         for (outcome, word) in
             [(Outcome::Met, "met"), (Outcome::Crossed, "crossed"), (Outcome::TooFew, "too-few")]
@@ -101,18 +101,18 @@ impl Metrics {
             self.sample("thresholds", &[("outcome", word)], n);
         }
         self.family("alarms", "", "Numbers that stood out, by whether a comparison confirmed it.");
-        let confirmed = told.confirmed().count();
+        let confirmed = digest.confirmed().count();
         self.sample("alarms", &[("confirmed", "yes")], confirmed);
-        self.sample("alarms", &[("confirmed", "no")], told.night.alarms.len() - confirmed);
+        self.sample("alarms", &[("confirmed", "no")], digest.night.alarms.len() - confirmed);
     }
 
-    fn work(&mut self, told: &Told<'_>) {
-        let (elections, faults, operations) = told.night.work();
-        let (worlds, bad) = told.night.worlds_lived();
-        let hunted = told.hunted();
+    fn work(&mut self, digest: &Digest<'_>) {
+        let (elections, faults, operations) = digest.night.work();
+        let (worlds, bad) = digest.night.worlds_lived();
+        let hunted = digest.hunted();
         let convicted = hunted.iter().filter(|hunted| hunted.is_convicted).count();
-        let left_out: u64 = told.left_out().iter().map(|left| u64::from(left.runs)).sum();
-        self.one("runs", "", "Runs of cases, every try counted.", told.night.attempts.len());
+        let left_out: u64 = digest.left_out().iter().map(|left| u64::from(left.runs)).sum();
+        self.one("runs", "", "Runs of cases, every try counted.", digest.night.attempts.len());
         self.one("runs_left_out", "", "Runs that were planned and not made.", left_out);
         self.one("worlds", "", "Worlds of the simulator that were lived through.", worlds);
         self.one("worlds_broken", "", "Worlds that broke a rule.", bad.len());
@@ -124,10 +124,10 @@ impl Metrics {
         self.sample("planted_bugs", &[("convicted", "no")], hunted.len() - convicted);
     }
 
-    fn series(&mut self, told: &Told<'_>) {
+    fn series(&mut self, digest: &Digest<'_>) {
         self.family("series", "", "Tonight's number of a case, in the unit of its metric.");
-        for series in told.view.series {
-            let Some(sample) = series.tonight(told.view.nights.len()) else { continue };
+        for series in digest.view.series {
+            let Some(sample) = series.tonight(digest.view.nights.len()) else { continue };
             if sample.value.is_finite() {
                 let labels =
                     [("case", series.case.as_str()), ("series", &series.name), ("machine", &series.machine)];

@@ -14,12 +14,12 @@
 //! a valid one, whatever its line says.
 
 mod annotations;
+mod digest;
 mod junit;
 mod markdown;
 mod metrics;
 mod page;
 mod screen;
-mod told;
 
 use nights::findings::Finding;
 use nights::fold::Night;

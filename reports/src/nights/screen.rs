@@ -12,7 +12,7 @@ use runs::findings::{sentence, sentence_end};
 use runs::numbers::{count, len, plural};
 
 use super::View;
-use super::told::{Told, broken, compared, day, glyph, replays, shrunk, tone};
+use super::digest::{Digest, broken, compared, day, glyph, replays, shrunk, tone};
 use crate::terminal::{INDENT, NARROWEST, Paint, Style, clipped, printable, wrap};
 
 /// Cases, findings and other things that are told at most, each.
@@ -25,18 +25,18 @@ const WIDEST: usize = 100;
 /// Writes them.
 pub(super) fn render(view: &View<'_>, style: Style) -> String {
     let mut screen = Screen { out: String::new(), style };
-    let Some(told) = Told::of(view) else {
+    let Some(digest) = Digest::of(view) else {
         screen.title(Pile::Unknown, "Unknown", "There was no night.");
         return screen.out;
     };
-    screen.verdict(&told);
-    screen.piles(&told);
-    screen.findings(&told);
-    screen.thresholds(&told);
-    screen.alarms(&told);
-    screen.planted(&told);
-    screen.work(&told);
-    screen.left_out(&told);
+    screen.verdict(&digest);
+    screen.piles(&digest);
+    screen.findings(&digest);
+    screen.thresholds(&digest);
+    screen.alarms(&digest);
+    screen.planted(&digest);
+    screen.work(&digest);
+    screen.left_out(&digest);
     screen.out
 }
 
@@ -96,24 +96,24 @@ impl Screen {
         }
     }
 
-    fn verdict(&mut self, told: &Told<'_>) {
-        let status = match told.status() {
+    fn verdict(&mut self, digest: &Digest<'_>) {
+        let status = match digest.status() {
             Some(status) => format!("exit status {status}"),
             None => "no exit status yet".to_owned(),
         };
-        self.title(told.pile, told.headline, &format!("night of {}, {status}", day(told.night)));
-        for row in wrap(&told.sentence, self.columns()) {
+        self.title(digest.pile, digest.headline, &format!("night of {}, {status}", day(digest.night)));
+        for row in wrap(&digest.sentence, self.columns()) {
             let _ = writeln!(self.out, "{row}");
         }
         self.out.push('\n');
-        let begun = &told.night.begun;
+        let begun = &digest.night.begun;
         self.line("build", &format!("{} on {}", begun.build, begun.machine.key()));
     }
 
-    fn piles(&mut self, told: &Told<'_>) {
-        let parts = told.piles_in_words();
+    fn piles(&mut self, digest: &Digest<'_>) {
+        let parts = digest.piles_in_words();
         self.line("cases", &if parts.is_empty() { "none".to_owned() } else { parts.join(", ") });
-        let troubled = told.troubled();
+        let troubled = digest.not_valid();
         for (case, pile) in troubled.iter().take(MOST) {
             let owner = case.owner.as_ref().map(|owner| format!(" ({owner})")).unwrap_or_default();
             let why = if case.why.is_empty() { String::new() } else { format!(": {}", case.why) };
@@ -122,8 +122,8 @@ impl Screen {
         self.more(troubled.len());
     }
 
-    fn findings(&mut self, told: &Told<'_>) {
-        let all = told.view.findings;
+    fn findings(&mut self, digest: &Digest<'_>) {
+        let all = digest.view.findings;
         for (at, finding) in all.iter().take(MOST).enumerate() {
             self.finding(if at == 0 { "findings" } else { "" }, finding);
         }
@@ -153,8 +153,8 @@ impl Screen {
         }
     }
 
-    fn thresholds(&mut self, told: &Told<'_>) {
-        let all = told.thresholds();
+    fn thresholds(&mut self, digest: &Digest<'_>) {
+        let all = digest.thresholds();
         if all.is_empty() {
             return;
         }
@@ -177,9 +177,9 @@ impl Screen {
         self.more(not_met.len());
     }
 
-    fn alarms(&mut self, told: &Told<'_>) {
-        let confirmed: Vec<_> = told.confirmed().collect();
-        let all = told.night.alarms.len();
+    fn alarms(&mut self, digest: &Digest<'_>) {
+        let confirmed: Vec<_> = digest.confirmed().collect();
+        let all = digest.night.alarms.len();
         if all == 0 {
             return;
         }
@@ -192,8 +192,8 @@ impl Screen {
         self.more(confirmed.len());
     }
 
-    fn planted(&mut self, told: &Told<'_>) {
-        let all = told.hunted();
+    fn planted(&mut self, digest: &Digest<'_>) {
+        let all = digest.hunted();
         for hunted in all.iter().take(MOST) {
             let how = if hunted.is_convicted { "convicted" } else { "NOT convicted" };
             let tries = plural(hunted.tries, "run");
@@ -204,9 +204,9 @@ impl Screen {
         }
     }
 
-    fn work(&mut self, told: &Told<'_>) {
-        let (elections, faults, operations) = told.night.work();
-        let (worlds, bad) = told.night.worlds_lived();
+    fn work(&mut self, digest: &Digest<'_>) {
+        let (elections, faults, operations) = digest.night.work();
+        let (worlds, bad) = digest.night.worlds_lived();
         let text = format!(
             "{}, {} measured, {} proven",
             plural(operations, "operation"),
@@ -223,8 +223,8 @@ impl Screen {
         self.more(bad.len());
     }
 
-    fn left_out(&mut self, told: &Told<'_>) {
-        let all = told.left_out();
+    fn left_out(&mut self, digest: &Digest<'_>) {
+        let all = digest.left_out();
         for (at, left) in all.iter().take(MOST).enumerate() {
             let name = if at == 0 { "left out" } else { "" };
             let runs = plural(u64::from(left.runs), "run");

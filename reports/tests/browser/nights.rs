@@ -13,17 +13,17 @@ use crate::{AUDIT, WIDTHS, clean};
 fn all() -> Vec<(&'static str, Drawn)> {
     vec![
         ("valid", nights(60, 14, Ending::Valid)),
-        ("trouble", nights(60, 46, Ending::Trouble)),
+        ("failing", nights(60, 46, Ending::Failing)),
         ("not-ended", nights(8, 12, Ending::NotEnded)),
         ("nothing", nights(1, 3, Ending::Nothing)),
-        ("large", nights(45, 120, Ending::Trouble)),
+        ("large", nights(45, 120, Ending::Failing)),
         ("long", long_names()),
     ]
 }
 
 /// Names without a place to break, and reasons of a page.
 fn long_names() -> Drawn {
-    let mut drawn = nights(40, 12, Ending::Trouble);
+    let mut drawn = nights(40, 12, Ending::Failing);
     for night in &mut drawn.nights {
         night.begun.build = "b".repeat(90);
         night.begun.machine.kernel = format!("Linux {}", "6".repeat(90));
@@ -110,7 +110,7 @@ fn a_nights_page_on_paper_is_light_and_shows_everything() {
 #[test]
 fn a_nights_page_is_whole_without_its_script() {
     let Some(mut browser) = Browser::start() else { return };
-    let file = write("plain", "trouble", &nights(40, 20, Ending::Trouble).view());
+    let file = write("plain", "failing", &nights(40, 20, Ending::Failing).view());
     let words = "(() => { const page = document.querySelector('main').cloneNode(true);
          page.querySelectorAll('.copy').forEach((added) => added.remove());
          return page.textContent.replace(/\\s+/g, ' '); })()";

@@ -85,7 +85,7 @@ fn value(drawn: &Drawn, name: &str, label: Option<(&str, &str)>) -> f64 {
 
 #[test]
 fn every_ending_is_text_that_a_parser_takes() {
-    for ending in [Ending::Valid, Ending::Trouble, Ending::NotEnded, Ending::Nothing] {
+    for ending in [Ending::Valid, Ending::Failing, Ending::NotEnded, Ending::Nothing] {
         assert!(samples(&open_metrics(&nights(20, 9, ending).view())).len() > 20);
     }
     assert_eq!(open_metrics(&View { nights: &[], findings: &[], series: &[] }), "# EOF\n");
@@ -93,7 +93,7 @@ fn every_ending_is_text_that_a_parser_takes() {
 
 #[test]
 fn the_numbers_are_the_nights() {
-    let drawn = nights(20, 9, Ending::Trouble);
+    let drawn = nights(20, 9, Ending::Failing);
     assert_eq!(value(&drawn, "cases", Some(("pile", "violation"))), 2.0);
     assert_eq!(value(&drawn, "cases", Some(("pile", "not-run"))), 1.0);
     assert_eq!(value(&drawn, "findings", Some(("state", "new"))), 1.0);

@@ -9,7 +9,7 @@ use crate::structure::{elements, without_colour};
 use crate::xml::{case_names, keeps_to_the_schemas};
 
 const PLAIN: Style = Style { colour: false, width: 100 };
-const ENDINGS: [Ending; 4] = [Ending::Valid, Ending::Trouble, Ending::NotEnded, Ending::Nothing];
+const ENDINGS: [Ending; 4] = [Ending::Valid, Ending::Failing, Ending::NotEnded, Ending::Nothing];
 
 fn drawn(ending: Ending) -> Drawn {
     nights(30, 12, ending)
@@ -21,7 +21,7 @@ fn none() -> View<'static> {
 
 #[test]
 fn the_screen_begins_with_the_verdict_and_tells_what_is_to_be_done() {
-    let text = screen(&drawn(Ending::Trouble).view(), PLAIN);
+    let text = screen(&drawn(Ending::Failing).view(), PLAIN);
     assert!(text.trim_start().starts_with("✗ VIOLATION"), "{text}");
     for told in [
         "exit status 1",
@@ -54,7 +54,7 @@ fn only_commands_are_wider_than_a_screen() {
 
 #[test]
 fn colour_only_repeats_what_the_screen_says() {
-    let drawn = drawn(Ending::Trouble);
+    let drawn = drawn(Ending::Failing);
     let coloured = screen(&drawn.view(), Style { colour: true, ..PLAIN });
     assert_eq!(without_colour(&coloured), screen(&drawn.view(), PLAIN));
 }
@@ -81,7 +81,7 @@ fn a_valid_night_annotates_nothing() {
 
 #[test]
 fn annotations_are_commands_of_a_line_each_and_as_many_as_are_shown() {
-    let mut drawn = drawn(Ending::Trouble);
+    let mut drawn = drawn(Ending::Failing);
     for attempt in &mut drawn.nights.last_mut().expect("a night").attempts {
         attempt.pile = if attempt.case == case(0) { Pile::BenchFailure } else { Pile::Violation };
         attempt.why = "100 %,\r\n::error::forged".to_owned();
@@ -102,7 +102,7 @@ fn annotations_are_commands_of_a_line_each_and_as_many_as_are_shown() {
 
 #[test]
 fn the_summary_has_the_cases_the_findings_and_their_commands() {
-    let text = markdown(&drawn(Ending::Trouble).view());
+    let text = markdown(&drawn(Ending::Failing).view());
     for told in ["## ✗ Violation", "### Findings", "```sh\nharness replay", "### Thresholds", "### Left out"]
     {
         assert!(text.contains(told), "no {told} in {text}");
@@ -124,7 +124,7 @@ fn the_document_keeps_to_both_schemas() {
 
 #[test]
 fn each_pile_has_its_place_in_the_document() {
-    let document = junit(&drawn(Ending::Trouble).view());
+    let document = junit(&drawn(Ending::Failing).view());
     for (tag, kind) in [
         ("failure", "broken-promise"),
         ("failure", "regression"),

@@ -7,7 +7,7 @@ use reports::nights::{View, page};
 use crate::invented_nights::{Drawn, Ending, case, nights};
 use crate::structure::{attribute, elements, links_lead_somewhere};
 
-const ENDINGS: [Ending; 4] = [Ending::Valid, Ending::Trouble, Ending::NotEnded, Ending::Nothing];
+const ENDINGS: [Ending; 4] = [Ending::Valid, Ending::Failing, Ending::NotEnded, Ending::Nothing];
 const HOSTILE: &str = "\"'><script>alert(1)</script></style><!--&amp;\u{202e}\u{7}";
 
 fn drawn(ending: Ending) -> Drawn {
@@ -16,7 +16,7 @@ fn drawn(ending: Ending) -> Drawn {
 
 /// Every text of a night replaced.
 fn hostile() -> Drawn {
-    let mut drawn = drawn(Ending::Trouble);
+    let mut drawn = drawn(Ending::Failing);
     let hostile = || HOSTILE.to_owned();
     let night = drawn.nights.last_mut().expect("a night");
     (night.begun.build, night.begun.machine.kernel) = (hostile(), hostile());
@@ -63,7 +63,7 @@ fn every_element_is_closed_and_there_is_one_script() {
 
 #[test]
 fn the_page_leads_to_the_store_and_to_what_is_known_and_nowhere_else() {
-    for drawn in [drawn(Ending::Trouble), hostile()] {
+    for drawn in [drawn(Ending::Failing), hostile()] {
         let page = page(&drawn.view());
         let names = elements(&page);
         for refused in ["link", "img", "iframe", "object", "embed", "base", "form", "image", "use"] {
@@ -99,7 +99,7 @@ fn every_link_within_the_page_leads_somewhere() {
 
 #[test]
 fn the_parts_stand_in_their_order_and_the_verdict_is_first() {
-    let page = page(&drawn(Ending::Trouble).view());
+    let page = page(&drawn(Ending::Failing).view());
     let parts = ["<h1>", "findings", "cases", "thresholds", "series", "work", "planted", "left-out", "files"];
     let place = |part: &str| {
         let id = if part.starts_with('<') { part.to_owned() } else { format!("id=\"{part}\"") };
@@ -117,7 +117,7 @@ fn a_night_without_an_end_or_without_a_run_never_looks_green() {
         page[at..].split('"').next().expect("its end").to_owned()
     };
     assert_eq!(tone(&drawn(Ending::Valid)), "valid");
-    assert_eq!(tone(&drawn(Ending::Trouble)), "invalid");
+    assert_eq!(tone(&drawn(Ending::Failing)), "invalid");
     assert_eq!(tone(&drawn(Ending::Nothing)), "unknown");
     let mut open = drawn(Ending::Valid);
     open.nights.last_mut().expect("a night").judged = None;
@@ -131,7 +131,7 @@ fn a_night_without_an_end_or_without_a_run_never_looks_green() {
 
 #[test]
 fn a_square_has_its_piles_pattern_and_leads_to_its_run() {
-    let drawn = drawn(Ending::Trouble);
+    let drawn = drawn(Ending::Failing);
     let page = page(&drawn.view());
     let night = drawn.nights.last().expect("a night");
     let run = night.attempts.iter().find(|attempt| attempt.pile == Pile::Violation).expect("a violation");
@@ -143,17 +143,17 @@ fn a_square_has_its_piles_pattern_and_leads_to_its_run() {
 
 #[test]
 fn a_level_that_changed_is_dated_with_its_builds() {
-    let page = page(&drawn(Ending::Trouble).view());
+    let page = page(&drawn(Ending::Failing).view());
     assert!(page.contains("since night 20") && page.contains("(build 0.9."), "no change is told");
 }
 
 #[test]
 fn hundreds_of_cases_and_a_year_of_nights_are_a_small_page() {
-    let drawn = nights(400, 300, Ending::Trouble);
+    let drawn = nights(400, 300, Ending::Failing);
     let page = page(&drawn.view());
     assert!(page.len() < 2_000_000, "{} bytes", page.len());
     elements(&page);
-    // Nothing but trouble takes more: each square has a reason and a link.
+    // Nothing but failures takes more: each square has a reason and a link.
     let mut nights = drawn.nights;
     for attempt in nights.iter_mut().flat_map(|night| &mut night.attempts) {
         attempt.pile = Pile::Unknown;

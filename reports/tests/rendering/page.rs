@@ -248,8 +248,9 @@ fn moments_at_the_end_of_time_are_drawn_like_others() {
         runs::latency::summaries(&invented.history, &invented.faults, &[]);
         let Invented { results, faults, history, .. } = &mut invented;
         results.election_kinds = runs::election_kinds::by_kind(&results.elections, faults);
-        let beside = runs::outages::Beside { faults, elections: &results.elections, load_end_ns: Some(last) };
-        runs::outages::from_history(history, beside, 0);
+        let context =
+            runs::outages::Context { faults, elections: &results.elections, load_end_ns: Some(last) };
+        runs::outages::from_history(history, context, 0);
         elements(&page(&invented));
         elements(&reports::junit::render(&invented.run, &invented.results, &invented.faults));
     }

@@ -57,7 +57,7 @@ impl Default for Script {
     }
 }
 
-type Told = Result<String, Box<dyn Error>>;
+type Printed = Result<String, Box<dyn Error>>;
 
 impl Script {
     fn begin(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
@@ -87,7 +87,7 @@ impl Script {
         self.nemeses.get_or_insert_with(|| Nemeses::new(&self.schedule, &self.terms, 0))
     }
 
-    fn next(&mut self) -> Told {
+    fn next(&mut self) -> Printed {
         let mut told = String::new();
         let now = self.now;
         self.nemeses();
@@ -215,7 +215,7 @@ fn transition(line: &FaultTransition) -> String {
 impl goldenscript::Runner for Script {
     type Command = goldenscript::Command;
 
-    fn run(&mut self, command: &goldenscript::Command, _: &Context) -> Told {
+    fn run(&mut self, command: &goldenscript::Command, _: &Context) -> Printed {
         match command.name.as_str() {
             "begin" => self.begin(command)?,
             "fault" => self.plan(command)?,

@@ -38,7 +38,7 @@ pub(crate) struct Script {
     watch: Option<Look>,
 }
 
-type Told = Result<String, Box<dyn Error>>;
+type Printed = Result<String, Box<dyn Error>>;
 
 impl Script {
     fn begin(&mut self, command: &goldenscript::Command) -> Result<(), Box<dyn Error>> {
@@ -83,7 +83,7 @@ impl Script {
         self.run.as_mut().ok_or_else(|| "no run has begun".into())
     }
 
-    fn next(&mut self) -> Told {
+    fn next(&mut self) -> Printed {
         let mut told = String::new();
         self.run()?;
         let Self { run, seen, now, unseen, watch, .. } = self;
@@ -161,7 +161,7 @@ impl Script {
 impl goldenscript::Runner for Script {
     type Command = goldenscript::Command;
 
-    fn run(&mut self, command: &goldenscript::Command, _: &Context) -> Told {
+    fn run(&mut self, command: &goldenscript::Command, _: &Context) -> Printed {
         let now = self.now;
         match command.name.as_str() {
             "begin" => self.begin(command)?,

@@ -49,7 +49,7 @@ pub(super) struct Found {
 
 /// One way of hunting one bug.
 #[derive(Clone, Debug)]
-pub(super) enum Quarry {
+pub(super) enum Outcome {
     /// Convicted.
     Found(Found),
     /// Not convicted in so many worlds.
@@ -58,7 +58,7 @@ pub(super) enum Quarry {
     NotHunted,
 }
 
-impl Quarry {
+impl Outcome {
     fn found(&self) -> Option<&Found> {
         match self {
             Self::Found(found) => Some(found),
@@ -87,8 +87,8 @@ pub(super) struct Size {
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) bug: Mutant,
-    pub(super) inside: Quarry,
-    pub(super) outside: Quarry,
+    pub(super) inside: Outcome,
+    pub(super) outside: Outcome,
     pub(super) size: Option<Size>,
 }
 
@@ -144,8 +144,8 @@ pub(super) fn hunt(
     let begun = Instant::now();
     // What is seen inside comes first, so that most rows are there early. The look inside does not keep the
     // clients' history from convicting, so when it must be quick it is enough.
-    let ways: &[bool] = if bounds.quick { &[true] } else { &[true, false] };
-    let pieces: Vec<Piece> = ways
+    let looks_inside: &[bool] = if bounds.quick { &[true] } else { &[true, false] };
+    let pieces: Vec<Piece> = looks_inside
         .iter()
         .flat_map(|look_inside| {
             bugs.iter().map(move |bug| Piece {
@@ -155,22 +155,22 @@ pub(super) fn hunt(
             })
         })
         .collect();
-    let quarries =
-        side_by_side(&pieces, bounds.jobs, stop, one, |(piece, quarry)| tell(progress, *piece, quarry))?;
-    let quarries: Vec<(Piece, Quarry)> = quarries
+    let outcomes =
+        side_by_side(&pieces, bounds.jobs, stop, one, |(piece, outcome)| tell(progress, *piece, outcome))?;
+    let outcomes: Vec<(Piece, Outcome)> = outcomes
         .into_iter()
         .zip(&pieces)
-        .map(|(quarry, piece)| quarry.unwrap_or((*piece, Quarry::NotHunted)))
+        .map(|(outcome, piece)| outcome.unwrap_or((*piece, Outcome::NotHunted)))
         .collect();
-    let sizes = if bounds.quick { Vec::new() } else { sizes(&quarries, bounds.jobs, stop)? };
+    let sizes = if bounds.quick { Vec::new() } else { sizes(&outcomes, bounds.jobs, stop)? };
     let rows = bugs
         .iter()
         .map(|bug| {
             let of = |look_inside: bool| {
-                quarries
+                outcomes
                     .iter()
                     .find(|(piece, _)| piece.bug == *bug && piece.look_inside == look_inside)
-                    .map_or(Quarry::NotHunted, |(_, quarry)| quarry.clone())
+                    .map_or(Outcome::NotHunted, |(_, outcome)| outcome.clone())
             };
             let size = sizes.iter().find(|(sized, _)| sized == bug).and_then(|(_, size)| *size);
             Row { bug: *bug, inside: of(true), outside: of(false), size }
@@ -178,7 +178,7 @@ pub(super) fn hunt(
         .collect();
     let mut result = Hunted { rows, ..Hunted::default() };
     if !stop() {
-        clean(&quarries, bounds, stop, progress, &mut result)?;
+        clean(&outcomes, bounds, stop, progress, &mut result)?;
     }
     result.interrupted = stop();
     result.took = begun.elapsed();
@@ -186,43 +186,43 @@ pub(super) fn hunt(
 }
 
 /// The first world that convicts.
-fn one(piece: &Piece, halt: &AtomicBool) -> (Piece, Quarry) {
+fn one(piece: &Piece, halt: &AtomicBool) -> (Piece, Outcome) {
     let begun = Instant::now();
     for seed in 0..piece.worlds {
         if halt.load(Ordering::Relaxed) {
-            return (*piece, Quarry::NotHunted);
+            return (*piece, Outcome::NotHunted);
         }
         if let Some(violation) = simulate(seed, piece.options()).violation {
             let (rule, sentence, took) = (violation.rule, violation.sentence, begun.elapsed());
-            return (*piece, Quarry::Found(Found { seed, rule, sentence, took }));
+            return (*piece, Outcome::Found(Found { seed, rule, sentence, took }));
         }
     }
-    (*piece, Quarry::NotFound { worlds: piece.worlds })
+    (*piece, Outcome::NotFound { worlds: piece.worlds })
 }
 
-fn tell(progress: &Progress, piece: Piece, quarry: &Quarry) {
+fn tell(progress: &Progress, piece: Piece, outcome: &Outcome) {
     let (bug, way) = (piece.bug.name(), piece.way());
-    match quarry {
-        Quarry::Found(found) => progress.say(&format!(
+    match outcome {
+        Outcome::Found(found) => progress.say(&format!(
             "{bug}, {way}: {} at seed {} after {:.1} s",
             found.rule.name(),
             found.seed,
             found.took.as_secs_f64()
         )),
-        Quarry::NotFound { worlds } => progress.say(&format!("{bug}, {way}: not found in {worlds} worlds")),
-        Quarry::NotHunted => {}
+        Outcome::NotFound { worlds } => progress.say(&format!("{bug}, {way}: not found in {worlds} worlds")),
+        Outcome::NotHunted => {}
     }
 }
 
 /// The first counterexample of each bug, made small; the one seen inside where there is one.
 fn sizes(
-    quarries: &[(Piece, Quarry)],
+    outcomes: &[(Piece, Outcome)],
     jobs: usize,
     stop: &dyn Fn() -> bool,
 ) -> anyhow::Result<Vec<(Mutant, Option<Size>)>> {
     let mut found: Vec<(Piece, u64)> = Vec::new();
-    for (piece, quarry) in quarries {
-        if let Some(first) = quarry.found()
+    for (piece, outcome) in outcomes {
+        if let Some(first) = outcome.found()
             && found.iter().all(|(other, _)| other.bug != piece.bug)
         {
             found.push((*piece, first.seed));
@@ -248,14 +248,14 @@ fn sizes(
 
 /// As many worlds of the clean build as the longest hunt took.
 fn clean(
-    quarries: &[(Piece, Quarry)],
+    outcomes: &[(Piece, Outcome)],
     bounds: Bounds,
     stop: &dyn Fn() -> bool,
     progress: &Progress,
     result: &mut Hunted,
 ) -> anyhow::Result<()> {
     let least = if bounds.quick { CLEAN_QUICKLY } else { CLEAN };
-    let worlds = quarries.iter().map(|(_, quarry)| quarry.worlds()).max().unwrap_or(0).max(least);
+    let worlds = outcomes.iter().map(|(_, outcome)| outcome.worlds()).max().unwrap_or(0).max(least);
     progress.say(&format!("the clean build in {worlds} worlds"));
     let seeds = format!("0..{worlds}").parse().map_err(anyhow::Error::msg)?;
     let sweep = Sweep { seeds, options: Options::default(), jobs: bounds.jobs, limit: None };

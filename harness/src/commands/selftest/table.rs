@@ -6,7 +6,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::ends::{self, End};
-use super::hunt::{Hunted, Quarry, Row, Size};
+use super::hunt::{Hunted, Outcome, Row, Size};
 use crate::cli::simulator::TableFormat;
 use crate::commands::screen::as_typed;
 use crate::num::plural;
@@ -87,19 +87,19 @@ const CODA: &str =
 that can be asked.
 ";
 
-fn quarry(quarry: &Quarry) -> [String; 2] {
-    match quarry {
-        Quarry::Found(found) => [found.rule.name().to_owned(), found.seed.to_string()],
-        Quarry::NotFound { worlds } => ["not found".to_owned(), format!("({worlds})")],
-        Quarry::NotHunted => ["-".to_owned(), String::new()],
+fn outcome(outcome: &Outcome) -> [String; 2] {
+    match outcome {
+        Outcome::Found(found) => [found.rule.name().to_owned(), found.seed.to_string()],
+        Outcome::NotFound { worlds } => ["not found".to_owned(), format!("({worlds})")],
+        Outcome::NotHunted => ["-".to_owned(), String::new()],
     }
 }
 
 /// How long a hunt took, where it found something.
-fn seconds(quarry: &Quarry) -> String {
-    match quarry {
-        Quarry::Found(found) => format!("{:.1}", found.took.as_secs_f64()),
-        Quarry::NotFound { .. } | Quarry::NotHunted => String::new(),
+fn seconds(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Found(found) => format!("{:.1}", found.took.as_secs_f64()),
+        Outcome::NotFound { .. } | Outcome::NotHunted => String::new(),
     }
 }
 
@@ -115,7 +115,7 @@ fn grid_of_worlds(hunted: &Hunted) -> Grid {
     let row = |row: &Row| {
         let mut cells = vec![row.bug.name().to_owned()];
         for way in [&row.inside, &row.outside] {
-            cells.extend(quarry(way));
+            cells.extend(outcome(way));
             cells.push(seconds(way));
         }
         cells.push(size(row.size));
@@ -129,8 +129,8 @@ fn grid_of_document(hunted: &Hunted) -> Grid {
     let head = strings(["bug", "who had it", "inside", "seed", "outside", "seed", "events/members/ops"]);
     let row = |row: &Row| {
         let mut cells = strings([row.bug.name(), row.bug.origin()]);
-        cells.extend(quarry(&row.inside));
-        cells.extend(quarry(&row.outside));
+        cells.extend(outcome(&row.inside));
+        cells.extend(outcome(&row.outside));
         cells.push(size(row.size));
         cells
     };
@@ -147,7 +147,7 @@ pub(super) fn differences(hunted: &Hunted, document: &str) -> Vec<String> {
         .collect();
     let mut found = Vec::new();
     for row in &hunted.rows {
-        let (name, seen) = (row.bug.name(), quarry(&row.inside));
+        let (name, seen) = (row.bug.name(), outcome(&row.inside));
         let Some(cells) = told.iter().find(|cells| cells.first() == Some(&name)) else {
             found.push(format!("{name} has no row"));
             continue;
@@ -175,13 +175,13 @@ pub(super) fn of_worlds(hunted: &Hunted, format: TableFormat) -> anyhow::Result<
 /// How many were found, within how many worlds, and what became of the clean build.
 fn sentence(hunted: &Hunted) -> String {
     let within = |bound: u64| {
-        let soon = |quarry: &Quarry| matches!(quarry, Quarry::Found(found) if found.seed < bound);
+        let soon = |outcome: &Outcome| matches!(outcome, Outcome::Found(found) if found.seed < bound);
         hunted.rows.iter().filter(|row| soon(&row.inside) || soon(&row.outside)).count()
     };
     let found = hunted.rows.iter().filter(|row| row.is_found()).count();
     // A quick hunt looks inside only, and what was not tried is not told as a failure.
-    let tried = hunted.rows.iter().any(|row| !matches!(row.outside, Quarry::NotHunted));
-    let outside = hunted.rows.iter().filter(|row| matches!(row.outside, Quarry::Found(_))).count();
+    let tried = hunted.rows.iter().any(|row| !matches!(row.outside, Outcome::NotHunted));
+    let outside = hunted.rows.iter().filter(|row| matches!(row.outside, Outcome::Found(_))).count();
     let outside = if tried { format!(", {outside} without looking inside") } else { String::new() };
     let clean = match hunted.clean.broken() {
         0 => "not accused".to_owned(),
@@ -214,17 +214,17 @@ fn end_of_worlds(hunted: &Hunted) -> String {
     text
 }
 
-fn json_of_quarry(quarry: &Quarry) -> Value {
-    match quarry {
-        Quarry::Found(found) => json!({
+fn json_of_quarry(outcome: &Outcome) -> Value {
+    match outcome {
+        Outcome::Found(found) => json!({
             "found": true,
             "check": found.rule.name(),
             "seed": found.seed,
             "seconds": found.took.as_secs_f64(),
             "sentence": found.sentence,
         }),
-        Quarry::NotFound { worlds } => json!({"found": false, "worlds": worlds}),
-        Quarry::NotHunted => Value::Null,
+        Outcome::NotFound { worlds } => json!({"found": false, "worlds": worlds}),
+        Outcome::NotHunted => Value::Null,
     }
 }
 
@@ -339,10 +339,10 @@ mod tests {
 
     use super::*;
 
-    fn hunted(outside: Quarry) -> Hunted {
+    fn hunted(outside: Outcome) -> Hunted {
         let found = |seed| {
             let (rule, took) = (lab_sim::Rule::Durability, std::time::Duration::from_secs(1));
-            Quarry::Found(super::super::hunt::Found { seed, rule, sentence: String::new(), took })
+            Outcome::Found(super::super::hunt::Found { seed, rule, sentence: String::new(), took })
         };
         let row = Row {
             bug: Mutant::named("commit-alone").expect("a mutant"),
@@ -355,20 +355,20 @@ mod tests {
 
     #[test]
     fn what_a_quick_hunt_did_not_try_is_not_told_as_a_failure() {
-        let quick = sentence(&hunted(Quarry::NotHunted));
+        let quick = sentence(&hunted(Outcome::NotHunted));
         assert!(
             quick.starts_with("1 of 1 bug found, 1 of them within 100 worlds; the clean build"),
             "{quick}"
         );
-        let tried = sentence(&hunted(Quarry::NotFound { worlds: 9 }));
+        let tried = sentence(&hunted(Outcome::NotFound { worlds: 9 }));
         assert!(tried.contains(", 0 without looking inside;"), "{tried}");
     }
 
     #[test]
     fn a_document_agrees_with_the_hunt_that_printed_it_and_no_longer_when_a_seed_moves() {
-        let printed = hunted(Quarry::NotFound { worlds: 400 });
+        let printed = hunted(Outcome::NotFound { worlds: 400 });
         let document = of_worlds(&printed, TableFormat::Markdown).expect("a document");
-        assert_eq!(differences(&hunted(Quarry::NotHunted), &document), Vec::<String>::new());
+        assert_eq!(differences(&hunted(Outcome::NotHunted), &document), Vec::<String>::new());
         let moved = document.replace("| 7 |", "| 34 |");
         assert_eq!(differences(&printed, &moved), ["commit-alone: durability 34 there, durability 7 now"]);
         assert_eq!(differences(&printed, "# The bug zoo"), ["commit-alone has no row"]);

@@ -87,7 +87,7 @@ impl Scheduler {
         let mut flags = case.words();
         flags.extend(flag("--seed", slot.seed));
         // A case may ask for it by itself.
-        if self.settings().keep.compress && !flags.iter().any(|flag| flag == COMPRESS) {
+        if self.settings().retention.compress && !flags.iter().any(|flag| flag == COMPRESS) {
             flags.push(COMPRESS.to_owned());
         }
         let command = self.runs.command(slot.case, slot.seed);

@@ -8,7 +8,7 @@ use runs::{size, span};
 use serde::Deserialize;
 use toml::Value;
 
-use super::{Case, Keep, Known, Settings, Suite, matrix};
+use super::{Case, Known, Retention, Settings, Suite, matrix};
 use crate::paired::MIN_PAIRS;
 use crate::threshold::Threshold;
 
@@ -48,7 +48,7 @@ struct NightTable {
     jobs: Option<u32>,
     pairs: Option<u32>,
     on_finding: Option<Vec<String>>,
-    keep: Option<KeepTable>,
+    keep: Option<RetentionTable>,
     /// Names of cases: only these are run.
     cases: Option<Vec<String>>,
     /// Runs of each case.
@@ -57,7 +57,7 @@ struct NightTable {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct KeepTable {
+struct RetentionTable {
     nights: Option<u32>,
     size: Option<String>,
     compress: Option<bool>,
@@ -173,13 +173,13 @@ fn settings(tables: &[&NightTable]) -> Result<Settings, String> {
         }
         all.on_finding = table.on_finding.clone().unwrap_or(all.on_finding);
         if let Some(keep) = &table.keep {
-            all.keep = kept(keep, all.keep)?;
+            all.retention = retention(keep, all.retention)?;
         }
     }
     Ok(all)
 }
 
-fn kept(table: &KeepTable, before: Keep) -> Result<Keep, String> {
+fn retention(table: &RetentionTable, before: Retention) -> Result<Retention, String> {
     let bytes = match &table.size {
         Some(text) => size::parse(text).map_err(|why| format!("keep.size: {why}"))?,
         None => before.bytes,
@@ -189,7 +189,7 @@ fn kept(table: &KeepTable, before: Keep) -> Result<Keep, String> {
         return Err("keep.nights = 0: tonight's folders would go before anybody saw them; write 1 at least"
             .to_owned());
     }
-    Ok(Keep { nights, bytes, compress: table.compress.unwrap_or(before.compress) })
+    Ok(Retention { nights, bytes, compress: table.compress.unwrap_or(before.compress) })
 }
 
 fn time(key: &str, text: &str) -> Result<Duration, String> {
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!((suite.cases[0].repeat, suite.cases[0].weight), (4, 2));
         assert_eq!(suite.cases[0].thresholds.len(), 3);
         assert_eq!(suite.settings.budget, Some(Duration::from_secs(6 * 3600)));
-        assert_eq!(suite.settings.keep, Keep { nights: 14, bytes: 5_000_000_000, compress: false });
+        assert_eq!(suite.settings.retention, Retention { nights: 14, bytes: 5_000_000_000, compress: false });
         assert!(suite.cases[6].words().is_empty(), "a flag that is false is no flag");
     }
 
@@ -356,7 +356,7 @@ mod tests {
         let suite = read(WHOLE, Some("pull-request")).expect("a suite");
         assert_eq!(suite.cases.len(), 1);
         assert_eq!(suite.settings.budget, Some(Duration::from_secs(600)));
-        assert_eq!(suite.settings.keep.nights, 14);
+        assert_eq!(suite.settings.retention.nights, 14);
     }
 
     #[test]

@@ -93,8 +93,8 @@ pub(super) fn product(
     }
     let mut excluded = Vec::new();
     for rule in exclude {
-        if let Some(stranger) = rule.keys().find(|key| !matrix.contains_key(*key)) {
-            return Err(format!("nothing can be excluded by `{stranger}`, which is not in the matrix"));
+        if let Some(unknown) = rule.keys().find(|key| !matrix.contains_key(*key)) {
+            return Err(format!("nothing can be excluded by `{unknown}`, which is not in the matrix"));
         }
         if rule.is_empty() {
             return Err("an empty exclude would leave nothing".to_owned());

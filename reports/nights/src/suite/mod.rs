@@ -49,7 +49,7 @@ pub struct Settings {
     /// A command and its arguments, started for each finding with the finding as JSON on its standard input.
     pub on_finding: Vec<String>,
     /// What is kept of old nights.
-    pub keep: Keep,
+    pub retention: Retention,
 }
 
 impl Default for Settings {
@@ -65,14 +65,14 @@ impl Default for Settings {
             jobs: 1,
             pairs: 8,
             on_finding: Vec::new(),
-            keep: Keep::default(),
+            retention: Retention::default(),
         }
     }
 }
 
 /// What is kept of old nights. Run folders with a finding are kept for ever, and so is the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keep {
+pub struct Retention {
     /// Nights whose run folders stay.
     pub nights: u32,
     /// Bytes that the run folders of all nights may take together.
@@ -81,7 +81,7 @@ pub struct Keep {
     pub compress: bool,
 }
 
-impl Default for Keep {
+impl Default for Retention {
     fn default() -> Self {
         Self { nights: 30, bytes: 20_000_000_000, compress: true }
     }

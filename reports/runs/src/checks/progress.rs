@@ -32,7 +32,7 @@ use crate::consequence::Consequences;
 use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::operations::end_ns;
-use crate::outages::Beside;
+use crate::outages::Context;
 use crate::results::{FaultRecord, KeyOutage, RunInfo};
 use crate::{idleness, key_outages, outages, stalls};
 
@@ -208,8 +208,8 @@ impl Tried {
 /// Which keys had outages of their own in these stretches, behind the sentence of all keys together.
 fn of_keys(run: &RunInfo, history: &History, observed: &Observed, judged: &[Stretch<'_>]) -> String {
     let load_end_ns = Some(observed.workload_to_ns).filter(|at| *at > 0);
-    let beside = Beside { load_end_ns, ..Beside::default() };
-    let whole = outages::from_history(history, beside, outages::MINIMUM_NS);
+    let context = Context { load_end_ns, ..Context::default() };
+    let whole = outages::from_history(history, context, outages::MINIMUM_NS);
     let unsent = idleness::of_run(run, history);
     let Some(found) = key_outages::find(history, load_end_ns, &whole, unsent.as_ref()) else {
         return String::new();

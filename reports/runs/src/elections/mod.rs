@@ -210,7 +210,7 @@ impl<'a> Departures<'a> {
         let life = fault.gone_ns().unwrap_or(u64::MAX).saturating_add(soon);
         let short = at.saturating_add(traits.patience_ns).saturating_add(soon);
         let until = if any_time { life } else { life.min(short) };
-        // That a follower which it hits leaves is no trouble of the leader's.
+        // A follower that it hits leaves; the leader has no part in that.
         let counts = |stamped: &&&Stamped| {
             any_time || stamped.node.0 == self.before.leader || !fault.targets.contains(&stamped.node.0)
         };

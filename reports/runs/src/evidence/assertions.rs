@@ -146,7 +146,7 @@ pub struct Asserted {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
     /// An assertion was reached, or is told of for the first time: it is worth keeping.
-    Told,
+    Noted,
     /// An assertion that is known already, and was not reached.
     Known,
     /// The system is set up.
@@ -171,7 +171,7 @@ impl Assertions {
             return Line::Other;
         }
         match read(line) {
-            Ok(Meaning::Assertion(told)) => self.add(*told, container, file, line),
+            Ok(Meaning::Assertion(assertion)) => self.add(*assertion, container, file, line),
             Ok(Meaning::SetUp) => Line::SetUp,
             Ok(Meaning::Other) => Line::Other,
             Err(why) => self.cannot_read(container, file, line, why),
@@ -187,33 +187,33 @@ impl Assertions {
         Line::Unread
     }
 
-    fn add(&mut self, told: Told, container: &str, file: &str, line: &[u8]) -> Line {
-        let is_new = !self.properties.contains_key(&told.id);
+    fn add(&mut self, assertion: Assertion, container: &str, file: &str, line: &[u8]) -> Line {
+        let is_new = !self.properties.contains_key(&assertion.id);
         if is_new && self.properties.len() == MOST_PROPERTIES {
             return self.cannot_read(container, file, line, "one property more than are told apart");
         }
-        let property = self.properties.entry(told.id.clone()).or_insert_with(|| Property {
-            id: told.id,
-            kind: told.kind,
-            message: told.message,
-            place: told.place,
+        let property = self.properties.entry(assertion.id.clone()).or_insert_with(|| Property {
+            id: assertion.id,
+            kind: assertion.kind,
+            message: assertion.message,
+            place: assertion.place,
             held: 0,
             did_not: 0,
             broken: None,
         });
-        if !told.hit {
-            return if is_new { Line::Told } else { Line::Known };
+        if !assertion.hit {
+            return if is_new { Line::Noted } else { Line::Known };
         }
-        if property.kind.is_shown_by(told.condition) {
+        if property.kind.is_shown_by(assertion.condition) {
             property.held += 1;
         } else {
             property.did_not += 1;
         }
-        if property.kind.is_broken_by(told.condition) && property.broken.is_none() {
+        if property.kind.is_broken_by(assertion.condition) && property.broken.is_none() {
             let (container, file) = (container.to_owned(), file.to_owned());
-            property.broken = Some(Example { container, file, details: told.details });
+            property.broken = Some(Example { container, file, details: assertion.details });
         }
-        Line::Told
+        Line::Noted
     }
 
     /// What came of it, when all lines were read; or why they were not.
@@ -223,8 +223,8 @@ impl Assertions {
     }
 }
 
-/// An assertion as a line tells it.
-struct Told {
+/// An assertion as a line says it.
+struct Assertion {
     id: String,
     kind: AssertionKind,
     message: String,
@@ -236,7 +236,7 @@ struct Told {
 
 /// What a line says.
 enum Meaning {
-    Assertion(Box<Told>),
+    Assertion(Box<Assertion>),
     SetUp,
     Other,
 }
@@ -252,13 +252,13 @@ fn read(line: &[u8]) -> Result<Meaning, &'static str> {
         return Ok(Meaning::SetUp);
     }
     match fields.get("antithesis_assert") {
-        Some(Value::Object(fields)) => told(fields).map(|told| Meaning::Assertion(Box::new(told))),
+        Some(Value::Object(fields)) => assertion(fields).map(|one| Meaning::Assertion(Box::new(one))),
         Some(_) => Err("an assertion is no JSON object"),
         None => Ok(Meaning::Other),
     }
 }
 
-fn told(fields: &Map<String, Value>) -> Result<Told, &'static str> {
+fn assertion(fields: &Map<String, Value>) -> Result<Assertion, &'static str> {
     let text = |name: &str| fields.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let flag = |name: &str| fields.get(name).and_then(Value::as_bool);
     let id = text("id").or_else(|| text("message")).ok_or("an assertion has neither id nor message")?;
@@ -272,7 +272,7 @@ fn told(fields: &Map<String, Value>) -> Result<Told, &'static str> {
         None if !hit => false,
         None => return Err("an assertion does not say `condition`"),
     };
-    Ok(Told {
+    Ok(Assertion {
         id: cut(id),
         kind,
         message: cut(text("message").unwrap_or(id)),
@@ -283,7 +283,7 @@ fn told(fields: &Map<String, Value>) -> Result<Told, &'static str> {
     })
 }
 
-/// `file:line, function`, as far as it is told.
+/// `file:line, function`, as far as it is assertion.
 fn place(location: &Value) -> String {
     let text = |name: &str| location.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let line = location.get("begin_line").and_then(Value::as_u64);
@@ -335,13 +335,13 @@ mod tests {
 
     #[test]
     fn what_is_registered_is_known_and_what_is_reached_is_counted() {
-        let told = of(&[line("always", true, false, false), line("always", true, true, true)]);
-        let [property] = told.properties.as_slice() else { panic!("{told:?}") };
+        let asserted = of(&[line("always", true, false, false), line("always", true, true, true)]);
+        let [property] = asserted.properties.as_slice() else { panic!("{asserted:?}") };
         assert_eq!((property.kind, property.held, property.did_not), (AssertionKind::Always, 1, 0));
         assert_eq!(property.place, "a.go:7, check");
-        let told = of(&[line("always", false, true, false)]);
-        assert_eq!(told.properties[0].kind, AssertionKind::AlwaysOrUnreachable);
-        let broken = told.properties[0].broken.as_ref().expect("it was broken");
+        let asserted = of(&[line("always", false, true, false)]);
+        assert_eq!(asserted.properties[0].kind, AssertionKind::AlwaysOrUnreachable);
+        let broken = asserted.properties[0].broken.as_ref().expect("it was broken");
         assert_eq!((broken.container.as_str(), &broken.details), ("client", &json!({ "k": 1 })));
     }
 
@@ -353,8 +353,8 @@ mod tests {
             ("reachability", true, true, 1, false),
             ("reachability", false, false, 0, true),
         ] {
-            let told = of(&[line(kind, must_hit, true, condition)]);
-            let property = &told.properties[0];
+            let asserted = of(&[line(kind, must_hit, true, condition)]);
+            let property = &asserted.properties[0];
             assert_eq!((property.held, property.broken.is_some()), (held, breaks), "{kind} {must_hit}");
         }
     }
@@ -386,10 +386,10 @@ mod tests {
         }
         let set_up = b"{\"antithesis_setup\": {\"status\": \"complete\", \"details\": null}}";
         assert_eq!(assertions.take("c", "f", set_up), Line::SetUp);
-        assert_eq!(assertions.take("c", "f", &line("always", true, true, true)), Line::Told);
-        let told = assertions.finish(None);
-        let unread = told.unread.expect("some");
-        assert_eq!((unread.lines, told.properties.len()), (9, 1));
+        assert_eq!(assertions.take("c", "f", &line("always", true, true, true)), Line::Noted);
+        let asserted = assertions.finish(None);
+        let unread = asserted.unread.expect("some");
+        assert_eq!((unread.lines, asserted.properties.len()), (9, 1));
         assert!(unread.first.contains("no JSON") && unread.first.contains("no json"), "{}", unread.first);
     }
 
@@ -400,17 +400,17 @@ mod tests {
             "assert_type": "always", "must_hit": true, "hit": true, "condition": false,
             "message": long, "location": { "file": long }, "details": { "k": long },
         });
-        let told = of(&[json!({ "antithesis_assert": fields }).to_string().into_bytes()]);
-        assert!(serde_json::to_string(&told).expect("JSON").len() < 10_000);
+        let asserted = of(&[json!({ "antithesis_assert": fields }).to_string().into_bytes()]);
+        assert!(serde_json::to_string(&asserted).expect("JSON").len() < 10_000);
         let mut assertions = Assertions::default();
         for number in 0..MOST_PROPERTIES + 5 {
             let id = number.to_string();
             let fields = json!({ "assert_type": "always", "must_hit": true, "hit": false, "id": id });
             assertions.take("c", "f", json!({ "antithesis_assert": fields }).to_string().as_bytes());
         }
-        let told = assertions.finish(None);
+        let asserted = assertions.finish(None);
         assert_eq!(
-            (told.properties.len(), told.unread.map(|unread| unread.lines)),
+            (asserted.properties.len(), asserted.unread.map(|unread| unread.lines)),
             (MOST_PROPERTIES, Some(5))
         );
     }

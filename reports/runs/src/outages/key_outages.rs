@@ -13,7 +13,7 @@ use checker::history::{Function, History, Op, Outcome};
 use crate::idleness::{merged, without};
 use crate::numbers::NS_PER_MS;
 use crate::operations::due_ns;
-use crate::outages::{self, Beside};
+use crate::outages::{self, Context};
 use crate::results::{KeyOutage, KeyOutages, Outage};
 use crate::silence::{Sign, sign};
 use crate::unsent::Unsent;
@@ -31,14 +31,14 @@ const MOST_NAMED: usize = 10;
 /// than two keys were changed often enough.
 pub fn of(
     history: &History,
-    beside: Beside<'_>,
+    context: Context<'_>,
     whole: &[Outage],
     unsent: Option<&Unsent>,
 ) -> Option<KeyOutages> {
-    let found = find(history, beside.load_end_ns, whole, unsent)?;
+    let found = find(history, context.load_end_ns, whole, unsent)?;
     let spans: Vec<(u64, u64)> =
         found.outages.iter().map(|of_key| (of_key.outage.from_ns, of_key.outage.to_ns)).collect();
-    let causes = outages::causes(history, beside, &spans);
+    let causes = outages::causes(history, context, &spans);
     let mut of_keys: BTreeMap<u64, KeyOutage> = BTreeMap::new();
     for (KeyOutage { key, outage }, fault) in found.outages.into_iter().zip(causes) {
         let longest = of_keys.entry(key).or_default();
@@ -80,7 +80,7 @@ pub(crate) fn find(
     if by_key.len() < 2 {
         return None;
     }
-    let beside = Whole { outages: whole, unsent: unsent.map_or(&[], |unsent| &unsent.stretches) };
+    let context = Whole { outages: whole, unsent: unsent.map_or(&[], |unsent| &unsent.stretches) };
     let decided = decided(by_key.values().flatten().copied(), load_end_ns);
     let mut outages = Vec::new();
     for (key, ops) in &by_key {
@@ -94,7 +94,7 @@ pub(crate) fn find(
             if to.saturating_sub(from) < MINIMUM_NS {
                 continue;
             }
-            if let Some(from_ns) = begins(*key, ops, (from, to), &decided, &beside) {
+            if let Some(from_ns) = begins(*key, ops, (from, to), &decided, &context) {
                 let outage = Outage { from_ns, to_ns: to, fault: None, open };
                 outages.push(KeyOutage { key: *key, outage });
             }
@@ -233,9 +233,9 @@ mod tests {
     }
 
     fn outages_of(history: &History, faults: &[FaultRecord]) -> KeyOutages {
-        let beside = Beside { faults, ..Beside::default() };
-        let whole = outages::from_history(history, beside, outages::MINIMUM_NS);
-        of(history, beside, &whole, None).expect("several keys")
+        let context = Context { faults, ..Context::default() };
+        let whole = outages::from_history(history, context, outages::MINIMUM_NS);
+        of(history, context, &whole, None).expect("several keys")
     }
 
     fn kill(from_ms: u64, gone_ms: u64) -> FaultRecord {
@@ -257,7 +257,7 @@ mod tests {
         };
         let faults = [kill(990, 4000)];
         let history = history(4, 6000, gone);
-        assert_eq!(outages::from_history(&history, Beside::default(), outages::MINIMUM_NS), []);
+        assert_eq!(outages::from_history(&history, Context::default(), outages::MINIMUM_NS), []);
         let found = outages_of(&history, &faults);
         assert_eq!((found.keys, found.with), (4, 1));
         let worst = found.worst().expect("one");
@@ -295,9 +295,9 @@ mod tests {
     fn of_few_changes_and_of_one_key_nothing_is_said() {
         let gone = |at, key| if (1000..2000).contains(&at) && key == 0 { End::Refused } else { End::Ok };
         let one = history(1, 4000, gone);
-        let whole = outages::from_history(&one, Beside::default(), outages::MINIMUM_NS);
-        assert_eq!(of(&one, Beside::default(), &whole, None), None);
-        assert_eq!(of(&history(400, 4000, gone), Beside::default(), &[], None), None);
+        let whole = outages::from_history(&one, Context::default(), outages::MINIMUM_NS);
+        assert_eq!(of(&one, Context::default(), &whole, None), None);
+        assert_eq!(of(&history(400, 4000, gone), Context::default(), &[], None), None);
     }
 
     #[test]
@@ -305,7 +305,7 @@ mod tests {
         let gone = |at, key| if (1000..1150).contains(&at) && key == 3 { End::Refused } else { End::Ok };
         let history = history(4, 3000, gone);
         let unsent = Unsent { stretches: vec![(1040 * MS, 1120 * MS)], ..Unsent::default() };
-        let with = |unsent| of(&history, Beside::default(), &[], unsent).expect("several keys").with;
+        let with = |unsent| of(&history, Context::default(), &[], unsent).expect("several keys").with;
         assert_eq!((with(None), with(Some(&unsent))), (1, 0));
     }
 }

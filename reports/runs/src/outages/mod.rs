@@ -48,9 +48,9 @@ const MOST_TOLERANCE_NS: u64 = NS_PER_S;
 /// And this long at least: a harness needs a moment to ask for a fault.
 const LEAST_TOLERANCE_NS: u64 = 10 * NS_PER_MS;
 
-/// What happened beside the history: faults, the elections that they led to, and when the load ended.
+/// The context of a history: faults, the elections that they led to, and when the load ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside<'a> {
+pub struct Context<'a> {
     /// The faults.
     pub faults: &'a [FaultRecord],
     /// The changes of leader.
@@ -60,13 +60,13 @@ pub struct Beside<'a> {
 }
 
 /// The outages of at least `minimum_ns` in `history`, in the order of time.
-pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> Vec<Outage> {
-    let load_end_ns = beside.load_end_ns.unwrap_or(u64::MAX);
+pub fn from_history(history: &History, context: Context<'_>, minimum_ns: u64) -> Vec<Outage> {
+    let load_end_ns = context.load_end_ns.unwrap_or(u64::MAX);
     let (writes, answered) = writes(history, load_end_ns);
     // Behind the last write that anybody asked for, the lack of an acknowledgement is nobody's loss.
     let end_ns = asked_until(&writes).min(load_end_ns);
 
-    let mut blame = Blame::new(beside, tolerance_ns(&answered, &writes));
+    let mut blame = Blame::new(context, tolerance_ns(&answered, &writes));
     let mut waiting = Waiting::new(&writes);
     let (mut last, mut newest_due) = (0, 0);
     let mut found = Vec::new();
@@ -87,9 +87,13 @@ pub fn from_history(history: &History, beside: Beside<'_>, minimum_ns: u64) -> V
 }
 
 /// The fault behind each of these stretches, which are in the order of time.
-pub(crate) fn causes(history: &History, beside: Beside<'_>, stretches: &[(u64, u64)]) -> Vec<Option<String>> {
-    let (writes, answered) = writes(history, beside.load_end_ns.unwrap_or(u64::MAX));
-    let mut blame = Blame::new(beside, tolerance_ns(&answered, &writes));
+pub(crate) fn causes(
+    history: &History,
+    context: Context<'_>,
+    stretches: &[(u64, u64)],
+) -> Vec<Option<String>> {
+    let (writes, answered) = writes(history, context.load_end_ns.unwrap_or(u64::MAX));
+    let mut blame = Blame::new(context, tolerance_ns(&answered, &writes));
     stretches.iter().map(|&(from_ns, to_ns)| blame.cause(from_ns, to_ns).map(str::to_owned)).collect()
 }
 
@@ -143,12 +147,12 @@ struct Blame<'a> {
 }
 
 impl<'a> Blame<'a> {
-    fn new(beside: Beside<'a>, tolerance_ns: u64) -> Self {
+    fn new(context: Context<'a>, tolerance_ns: u64) -> Self {
         let felt = |fault: &&FaultRecord| fault.injected_ns.is_some() && !fault.hits_applications();
-        let mut asked: Vec<&FaultRecord> = beside.faults.iter().filter(felt).collect();
+        let mut asked: Vec<&FaultRecord> = context.faults.iter().filter(felt).collect();
         asked.sort_by_key(|fault| fault.asked_ns);
         let stopping = asked.iter().copied().filter(|fault| stops_writes(fault)).collect();
-        let elections = Elections::of(beside.elections);
+        let elections = Elections::of(context.elections);
         Self { tolerance_ns, elections, asked, stopping, next: 0, at_work: Vec::new() }
     }
 
@@ -309,7 +313,7 @@ mod tests {
     fn a_gap_while_writes_wait_is_an_outage_from_the_last_acknowledgement() {
         let mut ops = steady(0, 100);
         ops.extend((100..300).map(|at| ok(Function::WRITE, at * MS, 301 * MS)));
-        let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
+        let found = from_history(&history(&ops), Context::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 100 * MS, to_ns: 301 * MS, fault: None, open: false }]);
     }
 
@@ -320,13 +324,13 @@ mod tests {
         };
         let mut ops: Vec<Sketch> = rarely(0, 2000).collect();
         ops.push(ok(Function::WRITE, 510 * MS, 1010 * MS));
-        assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
-        // Three of them that nobody answers are more than one client's own trouble.
+        assert_eq!(from_history(&history(&ops), Context::default(), MINIMUM_NS), []);
+        // Three of them that nobody answers are more than the failure of one client.
         ops.extend(
             (0..3).map(|more| Sketch(Function::WRITE, (1410 + more) * MS, 1700 * MS, EventKind::Info)),
         );
         assert_eq!(
-            from_history(&history(&ops), Beside::default(), MINIMUM_NS),
+            from_history(&history(&ops), Context::default(), MINIMUM_NS),
             [Outage { from_ns: 1410 * MS, to_ns: 1501 * MS, fault: None, open: false }]
         );
     }
@@ -336,21 +340,21 @@ mod tests {
         let mut ops = steady(0, 100);
         ops.extend((100..300).map(|at| Sketch(Function::CAS, at * MS, (at + 1) * MS, EventKind::Fail)));
         ops.extend(steady(300, 400));
-        assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
+        assert_eq!(from_history(&history(&ops), Context::default(), MINIMUM_NS), []);
     }
 
     #[test]
     fn a_gap_in_which_nobody_asked_is_no_outage() {
         let mut ops = steady(0, 100);
         ops.extend(steady(500, 600));
-        assert_eq!(from_history(&history(&ops), Beside::default(), MINIMUM_NS), []);
+        assert_eq!(from_history(&history(&ops), Context::default(), MINIMUM_NS), []);
     }
 
     #[test]
     fn a_rare_write_that_is_slow_counts_from_when_it_was_due() {
         let mut ops = steady(0, 10);
         ops.push(ok(Function::WRITE, 200 * MS, 290 * MS));
-        let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
+        let found = from_history(&history(&ops), Context::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 200 * MS, to_ns: 290 * MS, fault: None, open: false }]);
     }
 
@@ -360,7 +364,7 @@ mod tests {
         ops.push(Sketch(Function::WRITE, 20 * MS, 60 * MS, EventKind::Info));
         ops.push(Sketch(Function::WRITE, 95 * MS, 105 * MS, EventKind::Info));
         ops.push(ok(Function::READ, 90 * MS, 100 * MS));
-        let found = from_history(&history(&ops), Beside::default(), MINIMUM_NS);
+        let found = from_history(&history(&ops), Context::default(), MINIMUM_NS);
         assert_eq!(found, [Outage { from_ns: 20 * MS, to_ns: 95 * MS, fault: None, open: true }]);
     }
 
@@ -373,8 +377,8 @@ mod tests {
         // Long after, the last operations of the run.
         ops.push(ok(Function::WRITE, 20_990 * MS, 21_000 * MS));
         ops.push(ok(Function::READ, 21_000 * MS, 21_001 * MS));
-        let beside = Beside { load_end_ns: Some(2000 * MS), ..Beside::default() };
-        assert_eq!(from_history(&history(&ops), beside, MINIMUM_NS), []);
+        let context = Context { load_end_ns: Some(2000 * MS), ..Context::default() };
+        assert_eq!(from_history(&history(&ops), context, MINIMUM_NS), []);
     }
 
     fn fault(id: &str, asked_ms: u64, gone_ms: u64) -> FaultRecord {
@@ -401,7 +405,7 @@ mod tests {
         let history = stalled(1000, 1200);
         let faults = [fault("F1", 100, 200), fault("F2", 900, 1500), fault("F3", 1190, 1500)];
         let named = |faults: &[FaultRecord]| {
-            from_history(&history, Beside { faults, ..Beside::default() }, MINIMUM_NS).remove(0).fault
+            from_history(&history, Context { faults, ..Context::default() }, MINIMUM_NS).remove(0).fault
         };
         assert_eq!(named(&faults).as_deref(), Some("F2"));
         assert_eq!(named(&faults[2..]), None, "most of it had passed before anybody asked for F3");
@@ -415,7 +419,7 @@ mod tests {
         let history = stalled(6185, 9300);
         let mut faults = [fault("F6", 5200, 9900), fault("F7", 6188, 9100)];
         let named = |faults: &[FaultRecord]| {
-            from_history(&history, Beside { faults, ..Beside::default() }, MINIMUM_NS).remove(0).fault
+            from_history(&history, Context { faults, ..Context::default() }, MINIMUM_NS).remove(0).fault
         };
         assert_eq!(named(&faults).as_deref(), Some("F7"));
         // Of two asked for at once, the one that takes the leader away.
@@ -437,8 +441,8 @@ mod tests {
             ..Election::default()
         };
         let named = |election: Election| {
-            let beside = Beside { faults: &faults, elections: &[election], load_end_ns: None };
-            from_history(&history, beside, MINIMUM_NS).remove(0).fault
+            let context = Context { faults: &faults, elections: &[election], load_end_ns: None };
+            from_history(&history, context, MINIMUM_NS).remove(0).fault
         };
         assert_eq!(named(election.clone()).as_deref(), Some("F2"));
         let without = Election { fault: None, ..election.clone() };
@@ -457,8 +461,8 @@ mod tests {
             for (asked_ms, gone_ms) in [(900, 5000), (1001, 5000), (1050, 5000)] {
                 let fault =
                     FaultRecord { consequences: consequences.clone(), ..fault("F1", asked_ms, gone_ms) };
-                let beside = Beside { faults: &[fault], ..Beside::default() };
-                assert_eq!(from_history(&history, beside, MINIMUM_NS)[0].fault, None);
+                let context = Context { faults: &[fault], ..Context::default() };
+                assert_eq!(from_history(&history, context, MINIMUM_NS)[0].fault, None);
             }
         }
     }

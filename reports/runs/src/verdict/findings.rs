@@ -592,7 +592,7 @@ pub fn checks(results: &Results) -> Sentence {
         _ if all == 0 => Sentence::strong("Nothing was checked."),
         (0, 0) => {
             let valid = Standing::Valid.count(&results.checks);
-            let beside = standing::beside(&results.checks);
+            let beside = standing::others(&results.checks);
             match (all, beside.join("; ")) {
                 (1, beside) if beside.is_empty() => Sentence::strong("The one check holds."),
                 (_, beside) if beside.is_empty() => Sentence::strong(format!("All {} hold.", len(all))),

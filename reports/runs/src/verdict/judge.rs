@@ -190,10 +190,10 @@ fn fill_in(results: &mut Results, run: &RunInfo, history: &History, faults: &[Fa
     results.election_kinds = election_kinds::by_kind(&results.elections, faults);
     // A run whose end nobody saw is judged by its history alone.
     let load_end_ns = Some(seen.workload_to_ns).filter(|at| *at > 0);
-    let beside = outages::Beside { faults, elections: &results.elections, load_end_ns };
-    let found = outages::from_history(history, beside, outages::MINIMUM_NS);
+    let context = outages::Context { faults, elections: &results.elections, load_end_ns };
+    let found = outages::from_history(history, context, outages::MINIMUM_NS);
     results.outages = idleness::cut_out(found, results.unsent.as_ref(), outages::MINIMUM_NS);
-    results.key_outages = key_outages::of(history, beside, &results.outages, results.unsent.as_ref())
+    results.key_outages = key_outages::of(history, context, &results.outages, results.unsent.as_ref())
         .filter(|_| !run.is_wrapped());
     results.holder_changes = terms::changes(history, faults, seen);
     let stretches = results.unsent.as_ref().map_or(&[][..], |unsent| &unsent.stretches);

@@ -66,7 +66,7 @@ impl Standing {
 }
 
 /// What of so many checks is neither valid, nor violated, nor unknown: `1 had nothing to judge`.
-pub fn beside(checks: &[CheckResult]) -> Vec<String> {
+pub fn others(checks: &[CheckResult]) -> Vec<String> {
     let words = [
         (Standing::NothingJudged, "had nothing to judge"),
         (Standing::NotPromised, "measured what is not promised and was not kept"),
@@ -95,7 +95,7 @@ mod tests {
             [Standing::Valid, Standing::NothingJudged, Standing::NotPromised, Standing::Valid]
         );
         assert_eq!(
-            beside(&checks),
+            others(&checks),
             ["1 had nothing to judge", "1 measured what is not promised and was not kept"]
         );
     }

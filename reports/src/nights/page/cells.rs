@@ -13,7 +13,7 @@ use runs::numbers::{len, plural};
 
 use super::{GRID_NIGHTS, MOST_TEXT, links, shown};
 use crate::html::markup::Markup;
-use crate::nights::told::{Told, day, number, tone};
+use crate::nights::digest::{Digest, day, number, tone};
 
 /// Rows that are drawn at most.
 const MOST_ROWS: usize = 400;
@@ -46,10 +46,10 @@ impl Row<'_> {
 }
 
 /// Writes them.
-pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
-    m.heading("cases", "Cases", &summary(told));
-    let nights = shown(told);
-    let rows = rows(told, nights);
+pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
+    m.heading("cases", "Cases", &summary(digest));
+    let nights = shown(digest);
+    let rows = rows(digest, nights);
     if rows.is_empty() {
         return;
     }
@@ -77,19 +77,19 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
     super::more(m, rows.len(), drawn, "case");
 }
 
-fn summary(told: &Told<'_>) -> Sentence {
-    let parts = told.piles_in_words();
+fn summary(digest: &Digest<'_>) -> Sentence {
+    let parts = digest.piles_in_words();
     if parts.is_empty() {
         return Sentence::strong("No case was planned or run.");
     }
-    let again: u32 = told.cases.iter().map(|case| case.tried_again).sum();
+    let again: u32 = digest.cases.iter().map(|case| case.tried_again).sum();
     let again = match again {
         0 => String::new(),
         n => format!(" {} valid only when tried again.", plural(u64::from(n), "run")),
     };
     Sentence::strong(format!("Tonight {}", parts.join(", "))).and(format!(
         ". A square is a night, the last {} of them, tonight on the right.{again}",
-        len(told.view.nights.len().min(GRID_NIGHTS))
+        len(digest.view.nights.len().min(GRID_NIGHTS))
     ))
 }
 
@@ -121,7 +121,7 @@ fn class(pile: Option<Pile>) -> &'static str {
     }
 }
 
-fn rows<'a>(told: &'a Told<'_>, nights: &[Night]) -> Vec<Row<'a>> {
+fn rows<'a>(digest: &'a Digest<'_>, nights: &[Night]) -> Vec<Row<'a>> {
     let mut squares: BTreeMap<String, Vec<Option<CaseNight>>> = BTreeMap::new();
     for (at, night) in nights.iter().enumerate() {
         for case in night.cases() {
@@ -132,7 +132,7 @@ fn rows<'a>(told: &'a Told<'_>, nights: &[Night]) -> Vec<Row<'a>> {
         }
     }
     let row = |tonight: &'a CaseNight| Some(Row { tonight, squares: squares.remove(&tonight.case)? });
-    let mut rows: Vec<Row<'a>> = told.cases.iter().filter_map(row).collect();
+    let mut rows: Vec<Row<'a>> = digest.cases.iter().filter_map(row).collect();
     // Of equals the order of their ids stays.
     rows.sort_by_key(|row| std::cmp::Reverse(row.place()));
     rows

@@ -7,7 +7,7 @@ use runs::numbers::{len, plural};
 use super::{MOST_TEXT, head, links, more};
 use crate::html::markup::Markup;
 use crate::html::verdict::command;
-use crate::nights::told::{Told, number, replays, shrunk};
+use crate::nights::digest::{Digest, number, replays, shrunk};
 
 /// Findings that are drawn at most.
 const MOST_FINDINGS: usize = 100;
@@ -17,8 +17,8 @@ const MOST_SENTENCE: usize = 1000;
 const MOST_COMMAND: usize = 2000;
 
 /// Writes them.
-pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
-    let all = told.view.findings;
+pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
+    let all = digest.view.findings;
     m.heading("findings", "Findings", &summary(all));
     if all.is_empty() {
         return;
@@ -37,7 +37,7 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
             ],
         );
         for finding in all.iter().take(MOST_FINDINGS) {
-            m.el("tbody", &[], |m| row(m, finding, told));
+            m.el("tbody", &[], |m| row(m, finding, digest));
             m.line();
         }
     });
@@ -73,7 +73,7 @@ fn tone(state: State) -> &'static str {
     }
 }
 
-fn row(m: &mut Markup, finding: &Finding, told: &Told<'_>) {
+fn row(m: &mut Markup, finding: &Finding, digest: &Digest<'_>) {
     m.el("tr", &[], |m| {
         let mut cell = |label: &'static str, class: &str, text: &str| {
             let attributes: &[(&str, &str)] = &[("class", class), ("data-l", label)];
@@ -82,8 +82,8 @@ fn row(m: &mut Markup, finding: &Finding, told: &Told<'_>) {
         cell("State", tone(finding.state), finding.state.name());
         cell("Case", "span2", &finding.shape.case);
         cell("Check", "span2", &finding.shape.check);
-        cell("First seen", "nowrap", &told.day(&finding.first));
-        cell("Last seen", "nowrap", &told.day(&finding.last));
+        cell("First seen", "nowrap", &digest.day(&finding.first));
+        cell("Last seen", "nowrap", &digest.day(&finding.last));
         cell("Nights", "n", &runs::numbers::count(finding.nights));
         cell("Seen again", "nowrap", &replays(finding));
     });

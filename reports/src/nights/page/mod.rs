@@ -21,7 +21,7 @@ use nights::fold::Night;
 use runs::numbers::plural;
 
 use super::View;
-use super::told::{Told, day, number};
+use super::digest::{Digest, day, number};
 use crate::html::markup::Markup;
 use crate::html::{STYLE, document};
 
@@ -37,27 +37,27 @@ const GRID_NIGHTS: usize = 40;
 /// The page.
 pub(super) fn render(view: &View<'_>) -> String {
     let style = format!("{STYLE}{NIGHT_STYLE}");
-    let Some(told) = Told::of(view) else {
+    let Some(digest) = Digest::of(view) else {
         return document::write("No night", &style, SCRIPT, |m| {
             m.leaf("h1", &[], "No night");
             m.leaf("p", &[], "There was no night, so nothing was shown.");
         });
     };
-    let title = format!("{}: night of {}", told.headline, day(told.night));
+    let title = format!("{}: night of {}", digest.headline, day(digest.night));
     document::write(&title, &style, SCRIPT, |m| {
-        top::write(m, &told);
-        findings::write(m, &told);
-        cells::write(m, &told);
-        thresholds::write(m, &told);
-        strips::write(m, &told);
-        work::write(m, &told);
-        rest::write(m, &told);
+        top::write(m, &digest);
+        findings::write(m, &digest);
+        cells::write(m, &digest);
+        thresholds::write(m, &digest);
+        strips::write(m, &digest);
+        work::write(m, &digest);
+        rest::write(m, &digest);
     })
 }
 
 /// The nights that the grid shows, with their places among all.
-fn shown<'a>(told: &Told<'a>) -> &'a [Night] {
-    let nights = told.view.nights;
+fn shown<'a>(digest: &Digest<'a>) -> &'a [Night] {
+    let nights = digest.view.nights;
     &nights[nights.len().saturating_sub(GRID_NIGHTS)..]
 }
 

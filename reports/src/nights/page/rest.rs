@@ -6,7 +6,7 @@ use runs::numbers::{count, plural};
 use super::work::took;
 use super::{MOST_TEXT, head, links, more};
 use crate::html::markup::Markup;
-use crate::nights::told::{Hunted, Told, number};
+use crate::nights::digest::{Digest, Hunted, number};
 
 /// Rows of a table at most.
 const MOST_ROWS: usize = 200;
@@ -19,9 +19,9 @@ const FILES: [(&str, &str); 4] = [
 ];
 
 /// Writes it.
-pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
-    planted(m, told);
-    left_out(m, told);
+pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
+    planted(m, digest);
+    left_out(m, digest);
     files(m);
     m.el("footer", &[], |m| {
         m.leaf("span", &[], "One file; nothing is fetched from anywhere.");
@@ -29,8 +29,8 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
     });
 }
 
-fn planted(m: &mut Markup, told: &Told<'_>) {
-    let all = told.hunted();
+fn planted(m: &mut Markup, digest: &Digest<'_>) {
+    let all = digest.hunted();
     let missed: Vec<&Hunted<'_>> = all.iter().filter(|hunted| !hunted.is_convicted).collect();
     let finding = match (all.len(), missed.len()) {
         (0, _) => Sentence::strong("None was hunted")
@@ -73,10 +73,10 @@ fn hunted_row(m: &mut Markup, hunted: &Hunted<'_>) {
     m.leaf("td", &[("class", "n"), ("data-l", "Took")], &took(hunted.attempt.took_ms));
 }
 
-fn left_out(m: &mut Markup, told: &Told<'_>) {
-    let all = told.left_out();
+fn left_out(m: &mut Markup, digest: &Digest<'_>) {
+    let all = digest.left_out();
     let runs: u64 = all.iter().map(|left| u64::from(left.runs)).sum();
-    let finding = match (&told.night.judged, runs) {
+    let finding = match (&digest.night.judged, runs) {
         (None, _) => Sentence::strong("Not known yet").and(": what was left out is known when a night ends."),
         (_, 0) => Sentence::strong("Nothing").and(": every run that was planned was made."),
         (_, n) => Sentence::strong(format!("{} left out", plural(n, "run")))

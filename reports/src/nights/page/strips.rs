@@ -14,7 +14,7 @@ use runs::numbers::{len, len_f64, plural};
 
 use super::{MOST_TEXT, links, more};
 use crate::html::markup::{Markup, css};
-use crate::nights::told::{Told, compared, day, number, shown};
+use crate::nights::digest::{Digest, compared, day, number, shown};
 use crate::svg::{self, Frame, Pen};
 
 /// Strips that stand open.
@@ -45,37 +45,37 @@ struct Plot<'a> {
 }
 
 /// Writes them.
-pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
-    let nights = told.view.nights.len();
+pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
+    let nights = digest.view.nights.len();
     let is_drawn = |series: &&Series| series.points.iter().any(|point| point.sample.value.is_finite());
     let mut all: Vec<(f64, &Series)> =
-        told.view.series.iter().filter(is_drawn).map(|series| (series.moved(nights), series)).collect();
+        digest.view.series.iter().filter(is_drawn).map(|series| (series.moved(nights), series)).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
-    m.heading("series", "Numbers over nights", &summary(told, all.len()));
-    alarms(m, told);
+    m.heading("series", "Numbers over nights", &summary(digest, all.len()));
+    alarms(m, digest);
     if all.is_empty() {
         return;
     }
     legend(m);
     let drawn = all.len().min(MOST_STRIPS);
     let (open, folded) = all[..drawn].split_at(drawn.min(MOST_OPEN));
-    strips(m, told, open);
+    strips(m, digest, open);
     if !folded.is_empty() {
         m.el("details", &[("class", "part")], |m| {
             let more = plural(number(folded.len()), "more number");
             m.leaf("summary", &[], &format!("{more}, which moved less"));
-            strips(m, told, folded);
+            strips(m, digest, folded);
         });
     }
     more(m, all.len(), drawn, "number");
 }
 
-fn summary(told: &Told<'_>, all: usize) -> Sentence {
+fn summary(digest: &Digest<'_>, all: usize) -> Sentence {
     if all == 0 {
         return Sentence::strong("None yet").and(": only valid runs give a number, and only on one machine.");
     }
-    let alarms = told.night.alarms.len();
-    let confirmed = told.confirmed().count();
+    let alarms = digest.night.alarms.len();
+    let confirmed = digest.confirmed().count();
     let stood = match alarms {
         0 => "none stood out tonight".to_owned(),
         n => format!("{} stood out, {} of them confirmed by a comparison of builds", len(n), len(confirmed)),
@@ -85,8 +85,8 @@ fn summary(told: &Told<'_>, all: usize) -> Sentence {
     )
 }
 
-fn alarms(m: &mut Markup, told: &Told<'_>) {
-    let mut all: Vec<&Alarm> = told.night.alarms.iter().collect();
+fn alarms(m: &mut Markup, digest: &Digest<'_>) {
+    let mut all: Vec<&Alarm> = digest.night.alarms.iter().collect();
     all.sort_by_key(|alarm| !alarm.is_confirmed());
     if all.is_empty() {
         return;
@@ -127,13 +127,13 @@ fn legend(m: &mut Markup) {
     m.line();
 }
 
-fn strips(m: &mut Markup, told: &Told<'_>, all: &[(f64, &Series)]) {
+fn strips(m: &mut Markup, digest: &Digest<'_>, all: &[(f64, &Series)]) {
     m.el("div", &[("class", "trends")], |m| {
         for (_, series) in all {
-            m.el("div", &[("class", "trend")], |m| strip(m, told, series));
+            m.el("div", &[("class", "trend")], |m| strip(m, digest, series));
             m.line();
         }
-        let nights = told.view.nights;
+        let nights = digest.view.nights;
         let first = nights.len().saturating_sub(MOST_NIGHTS);
         m.el("div", &[("class", "trend-axis")], |m| {
             if let [first, .., last] = &nights[first..] {
@@ -144,8 +144,8 @@ fn strips(m: &mut Markup, told: &Told<'_>, all: &[(f64, &Series)]) {
     });
 }
 
-fn strip(m: &mut Markup, told: &Told<'_>, series: &Series) {
-    let nights = told.view.nights.len();
+fn strip(m: &mut Markup, digest: &Digest<'_>, series: &Series) {
+    let nights = digest.view.nights.len();
     let first = nights.saturating_sub(MOST_NIGHTS);
     let plot = Plot::of(series, (first, nights - first));
     m.el("div", &[("class", "trend-name")], |m| {
@@ -162,26 +162,26 @@ fn strip(m: &mut Markup, told: &Told<'_>, series: &Series) {
             plot.write(m, series);
         }
     });
-    m.el("div", &[("class", "trend-now")], |m| tonight(m, told, series));
+    m.el("div", &[("class", "trend-now")], |m| tonight(m, digest, series));
     let changes: Vec<&Change> =
         series.changes.iter().rev().filter(|change| change.between.1 >= first).collect();
     if !changes.is_empty() {
         m.el("ul", &[("class", "trend-changes")], |m| {
             for change in changes.iter().take(MOST_CHANGES) {
-                m.leaf("li", &[], &since(told, series, change));
+                m.leaf("li", &[], &since(digest, series, change));
             }
         });
     }
 }
 
 /// Tonight's number, with the run that it comes from, and how it compares.
-fn tonight(m: &mut Markup, told: &Told<'_>, series: &Series) {
-    let Some(sample) = series.tonight(told.view.nights.len()) else {
+fn tonight(m: &mut Markup, digest: &Digest<'_>, series: &Series) {
+    let Some(sample) = series.tonight(digest.view.nights.len()) else {
         m.leaf("span", &[("class", "quiet")], "no number tonight");
         return;
     };
     let text = shown(&series.name, sample.value);
-    let runs = told.night.last_tries(&series.case);
+    let runs = digest.night.last_tries(&series.case);
     let measured = runs.iter().find(|attempt| attempt.series.contains_key(&series.name));
     match measured.and_then(|attempt| links::run_page(attempt.folder.as_deref()?)) {
         Some(href) => m.el("b", &[], |m| m.leaf("a", &[("href", &href)], &text)),
@@ -202,8 +202,8 @@ fn tonight(m: &mut Markup, told: &Told<'_>, series: &Series) {
 }
 
 /// Since when a level holds, and what the build was before and after.
-fn since(told: &Told<'_>, series: &Series, change: &Change) -> String {
-    let night = |at: usize| told.view.nights.get(at);
+fn since(digest: &Digest<'_>, series: &Series, change: &Change) -> String {
+    let night = |at: usize| digest.view.nights.get(at);
     let (Some(before), Some(after)) = (night(change.between.0), night(change.between.1)) else {
         return String::new();
     };

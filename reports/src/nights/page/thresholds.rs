@@ -6,7 +6,7 @@ use runs::numbers::{count, len, plural};
 
 use super::{MOST_TEXT, head, more};
 use crate::html::markup::Markup;
-use crate::nights::told::{Judged, Told, number, outcome, result};
+use crate::nights::digest::{Digest, Judged, number, outcome, result};
 
 /// Thresholds that are drawn at most.
 const MOST_THRESHOLDS: usize = 400;
@@ -14,9 +14,9 @@ const MOST_THRESHOLDS: usize = 400;
 const MOST_MET: usize = 12;
 
 /// Writes them.
-pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
-    let all = told.thresholds();
-    m.heading("thresholds", "Thresholds", &summary(told, &all));
+pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
+    let all = digest.thresholds();
+    m.heading("thresholds", "Thresholds", &summary(digest, &all));
     let is_met = |one: &&Judged<'_>| one.judgement.outcome == Outcome::Met;
     let met = all.iter().filter(is_met).count();
     let (open, folded) = all.split_at(if met > MOST_MET { all.len() - met } else { all.len() });
@@ -31,8 +31,8 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
     }
 }
 
-fn summary(told: &Told<'_>, all: &[Judged<'_>]) -> Sentence {
-    if told.night.judged.is_none() {
+fn summary(digest: &Digest<'_>, all: &[Judged<'_>]) -> Sentence {
+    if digest.night.judged.is_none() {
         return Sentence::strong("Not judged yet").and(": thresholds are judged when a night ends.");
     }
     if all.is_empty() {

@@ -8,7 +8,7 @@ use runs::numbers::{count, len, plural};
 use super::MOST_TEXT;
 use crate::html::markup::Markup;
 use crate::html::verdict::{INVALID, UNKNOWN, VALID, figure};
-use crate::nights::told::{Told, day, number, tone};
+use crate::nights::digest::{Digest, day, number, tone};
 
 /// A triangle with an exclamation mark.
 const ALERT: &str = concat!(
@@ -33,8 +33,8 @@ const PARTS: [(&str, &str); 8] = [
 ];
 
 /// Writes it.
-pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
-    let begun = &told.night.begun;
+pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
+    let begun = &digest.night.begun;
     m.el("div", &[("class", "top")], |m| {
         m.el("span", &[], |m| {
             m.leaf("b", &[], "harness");
@@ -42,7 +42,7 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
         });
         m.el("span", &[], |m| {
             super::time(m, begun.started_utc);
-            if let Some(judged) = &told.night.judged {
+            if let Some(judged) = &digest.night.judged {
                 m.text(" to ");
                 super::time(m, judged.ended_utc);
             }
@@ -50,25 +50,25 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
         });
     });
     m.line();
-    let class = format!("verdict {}", tone(told.pile));
+    let class = format!("verdict {}", tone(digest.pile));
     m.el("header", &[("class", &class)], |m| {
         m.el("h1", &[], |m| {
-            m.drawing(match (tone(told.pile), told.pile) {
+            m.drawing(match (tone(digest.pile), digest.pile) {
                 (Verdict::Valid, _) => VALID,
                 (Verdict::Invalid, _) => INVALID,
                 (Verdict::Unknown, Pile::Unknown) => UNKNOWN,
                 (Verdict::Unknown, _) => ALERT,
             });
-            m.text(told.headline);
-            let status = match told.status() {
+            m.text(digest.headline);
+            let status = match digest.status() {
                 Some(status) => format!("exit status {status}"),
                 None => "no exit status yet".to_owned(),
             };
             m.leaf("small", &[], &status);
         });
-        m.leaf("p", &[("class", "say")], &shortened(&told.sentence, MOST_SENTENCE));
-        figures(m, told);
-        m.el("dl", &[("class", "inline facts")], |m| facts(m, told));
+        m.leaf("p", &[("class", "say")], &shortened(&digest.sentence, MOST_SENTENCE));
+        figures(m, digest);
+        m.el("dl", &[("class", "inline facts")], |m| facts(m, digest));
     });
     m.line();
     m.el("nav", &[("aria-label", "contents")], |m| {
@@ -79,16 +79,16 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
     m.line();
 }
 
-fn figures(m: &mut Markup, told: &Told<'_>) {
-    let (piles, not_run) = told.piles();
-    let ran = told.cases.len() - not_run;
+fn figures(m: &mut Markup, digest: &Digest<'_>) {
+    let (piles, not_run) = digest.piles();
+    let ran = digest.cases.len() - not_run;
     let of = |wanted: Pile| piles.iter().find(|(pile, _)| *pile == wanted).map_or(0, |(_, n)| *n);
-    let (elections, faults, operations) = told.night.work();
-    let asked: u64 = told.night.attempts.iter().map(|attempt| u64::from(attempt.faults.1)).sum();
-    let (worlds, broken) = told.night.worlds_lived();
-    let runs = number(told.night.attempts.len());
+    let (elections, faults, operations) = digest.night.work();
+    let asked: u64 = digest.night.attempts.iter().map(|attempt| u64::from(attempt.faults.1)).sum();
+    let (worlds, broken) = digest.night.worlds_lived();
+    let runs = number(digest.night.attempts.len());
     m.el("dl", &[("class", "figures")], |m| {
-        let cases = format!("{} of {}", len(of(Pile::Valid)), len(told.cases.len()));
+        let cases = format!("{} of {}", len(of(Pile::Valid)), len(digest.cases.len()));
         figure(m, "cases valid", &cases, &format!("{} run", len(ran)));
         figure(m, "runs", &count(runs), &plural(operations, "operation"));
         figure(m, "faults proven", &format!("{} of {}", count(faults), count(asked)), "");
@@ -98,17 +98,17 @@ fn figures(m: &mut Markup, told: &Told<'_>) {
     });
 }
 
-fn facts(m: &mut Markup, told: &Told<'_>) {
-    let begun = &told.night.begun;
+fn facts(m: &mut Markup, digest: &Digest<'_>) {
+    let begun = &digest.night.begun;
     let mut fact = |name: &str, value: &str| {
         m.el("div", &[], |m| {
             m.leaf("dt", &[("class", "quiet")], name);
             m.leaf("dd", &[], &shortened(value, MOST_TEXT));
         });
     };
-    fact("date", &day(told.night));
+    fact("date", &day(digest.night));
     let budget = time_span(begun.budget_s);
-    let took = told.night.judged.as_ref().map(|judged| {
+    let took = digest.night.judged.as_ref().map(|judged| {
         let ns = judged.ended_utc.as_nanosecond() - begun.started_utc.as_nanosecond();
         time_span(u64::try_from(ns.max(0) / 1_000_000_000).unwrap_or(0))
     });
@@ -121,7 +121,7 @@ fn facts(m: &mut Markup, told: &Told<'_>) {
     if let Some(profile) = &begun.profile {
         fact("profile", profile);
     }
-    if let Some(here) = told.night.shards_here() {
+    if let Some(here) = digest.night.shards_here() {
         fact("here", &here);
     }
 }

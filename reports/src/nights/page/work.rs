@@ -6,7 +6,7 @@ use runs::numbers::{count, duration, len, lossy, plural};
 
 use super::{MOST_TEXT, head, more};
 use crate::html::markup::Markup;
-use crate::nights::told::{Told, broken, day, headline, number, tone};
+use crate::nights::digest::{Digest, broken, day, headline, number, tone};
 
 /// Nights in the table at most.
 const MOST_NIGHTS: usize = 14;
@@ -14,9 +14,9 @@ const MOST_NIGHTS: usize = 14;
 const MOST_BROKEN: usize = 50;
 
 /// Writes it.
-pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
-    m.heading("work", "Work done", &summary(told));
-    let (_, bad) = told.night.worlds_lived();
+pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
+    m.heading("work", "Work done", &summary(digest));
+    let (_, bad) = digest.night.worlds_lived();
     if !bad.is_empty() {
         m.el("ul", &[("class", "bare")], |m| {
             for world in bad.iter().take(MOST_BROKEN) {
@@ -25,7 +25,7 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
         });
         more(m, bad.len(), MOST_BROKEN, "world");
     }
-    let nights = told.view.nights;
+    let nights = digest.view.nights;
     let last = &nights[nights.len().saturating_sub(MOST_NIGHTS)..];
     m.el("table", &[("class", "cards nights")], |m| {
         head(
@@ -50,10 +50,10 @@ pub(super) fn write(m: &mut Markup, told: &Told<'_>) {
     });
 }
 
-fn summary(told: &Told<'_>) -> Sentence {
-    let (elections, faults, operations) = told.night.work();
-    let (worlds, bad) = told.night.worlds_lived();
-    let took: u64 = told.night.worlds.iter().map(|piece| piece.took_ms).sum();
+fn summary(digest: &Digest<'_>) -> Sentence {
+    let (elections, faults, operations) = digest.night.work();
+    let (worlds, bad) = digest.night.worlds_lived();
+    let took: u64 = digest.night.worlds.iter().map(|piece| piece.took_ms).sum();
     let rate = if took > 0 {
         format!(" ({} a minute)", count(runs::numbers::to_u32(lossy(worlds) / lossy(took) * 6e4, u32::MAX)))
     } else {

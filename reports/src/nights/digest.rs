@@ -17,7 +17,7 @@ use runs::numbers::{count, len, plural};
 use super::View;
 
 /// The last night of a view, looked at once.
-pub(super) struct Told<'a> {
+pub(super) struct Digest<'a> {
     /// What is drawn.
     pub(super) view: View<'a>,
     /// The night.
@@ -52,7 +52,7 @@ pub(super) struct Hunted<'a> {
     pub(super) tries: u64,
 }
 
-impl<'a> Told<'a> {
+impl<'a> Digest<'a> {
     /// The last night; none of no nights.
     pub(super) fn of(view: &View<'a>) -> Option<Self> {
         let night = view.nights.last()?;
@@ -67,10 +67,10 @@ impl<'a> Told<'a> {
     }
 
     /// Cases that are not valid, the worst first.
-    pub(super) fn troubled(&self) -> Vec<(&CaseNight, Pile)> {
-        let is_troubled = |case: &&CaseNight| case.pile.is_some_and(|pile| pile != Pile::Valid);
+    pub(super) fn not_valid(&self) -> Vec<(&CaseNight, Pile)> {
+        let is_not_valid = |case: &&CaseNight| case.pile.is_some_and(|pile| pile != Pile::Valid);
         let mut all: Vec<(&CaseNight, Pile)> =
-            self.cases.iter().filter(is_troubled).filter_map(|case| Some((case, case.pile?))).collect();
+            self.cases.iter().filter(is_not_valid).filter_map(|case| Some((case, case.pile?))).collect();
         all.sort_by(|a, b| (b.1, &a.0.case).cmp(&(a.1, &b.0.case)));
         all
     }
