@@ -22,11 +22,12 @@ use crate::workload::{Definition, Generator, as_agreed, of_operations};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "append",
     summary: "unique elements put at the end of lists by version: all reads agree on one order",
-    object: Object::List,
+    object: Object::LIST,
     functions: &[Function::READ, Function::APPEND],
     dispensable: &[],
     marks: &[Function::APPEND],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Append::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -58,7 +59,7 @@ struct Append {
 
 impl Append {
     fn new(&Params { keys, elements, read_percent, .. }: &Params, rng: ChaCha8Rng) -> Self {
-        let places = Rotation::new(Object::List, keys, elements);
+        let places = Rotation::new(Object::LIST, keys, elements);
         Self { rng, places, read_percent, next_element: 0, shown: Shown::new() }
     }
 
@@ -74,14 +75,14 @@ impl Append {
     }
 
     fn read(key: u64) -> Op {
-        Op::new(Object::List, key, Body::Read)
+        Op::new(Object::LIST, key, Body::Read)
     }
 
     fn append(&mut self, key: u64, seen: &Seen<Arc<[i64]>>) -> Op {
         let element = self.next_element;
         self.next_element += 1;
         let onto = Arc::clone(&seen.value);
-        Op::new(Object::List, key, Body::Append { element, onto, basis: seen.version })
+        Op::new(Object::LIST, key, Body::Append { element, onto, basis: seen.version })
     }
 }
 

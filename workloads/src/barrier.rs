@@ -30,11 +30,12 @@ pub const PARTIES: usize = 3;
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "barrier",
     summary: "applications enter barriers together and leave together: nobody goes on alone",
-    object: Object::Barrier,
+    object: Object::BARRIER,
     functions: &[Function::ENTER, Function::LEAVE],
     dispensable: &[],
     marks: &[Function::ENTER],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Barriers::new(params.keys, rng)),
     records_sessions: false,
     sessions_expire: true,
@@ -148,7 +149,7 @@ impl Generator for Barriers {
 }
 
 fn barrier(key: u64, body: Body) -> Op {
-    Op::new(Object::Barrier, key, body)
+    Op::new(Object::BARRIER, key, body)
 }
 
 /// One round, as its history tells of it.

@@ -13,11 +13,12 @@ use crate::workload::{Definition, Generator, as_agreed, of_operations};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "command",
     summary: "a command of the user's own",
-    object: Object::Register,
+    object: Object::REGISTER,
     functions: &[],
     dispensable: &[],
     marks: &[],
     looks: &[],
+    reads_by: checker::history::Function::READ,
     generator: |_, _| Box::new(Idle),
     records_sessions: false,
     sessions_expire: false,
@@ -44,7 +45,7 @@ impl Generator for Idle {
     }
 
     fn next_read(&mut self) -> Op {
-        Op::new(Object::Register, 0, Body::Read)
+        Op::new(Object::REGISTER, 0, Body::Read)
     }
 
     fn complete(&mut self, _: u64, _: &Op, _: &Outcome) {}

@@ -29,11 +29,12 @@ use crate::workload::{Definition, Generator, as_agreed, of_operations};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "counter",
     summary: "increments by compare-and-set, and reads: none is lost, none is doubled, no read goes back",
-    object: Object::Register,
+    object: Object::REGISTER,
     functions: &[Function::READ, Function::CAS],
     dispensable: &[],
     marks: &[],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Counter::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -117,7 +118,7 @@ impl Generator for Counter {
 }
 
 fn counter(key: u64, body: Body) -> Op {
-    Op::new(Object::Register, key, body)
+    Op::new(Object::REGISTER, key, body)
 }
 
 #[cfg(test)]

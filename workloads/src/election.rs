@@ -17,6 +17,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     applications: Some(Applications::Election),
     marks: &[],
     looks: &[],
+    reads_by: checker::history::Function::READ,
     generator: |params, rng| Box::new(Holding::new(params.keys, 10..=30, rng).that_stays()),
     ..holding::COMMON
 };

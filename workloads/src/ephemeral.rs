@@ -22,11 +22,12 @@ use crate::workload::{Definition, Generator, of_operations};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "ephemeral",
     summary: "sessions that make nodes, end or expire: a node lives as long as its session",
-    object: Object::Names,
+    object: Object::NAMES,
     functions: &[Function::CREATE, Function::EXISTS, Function::CLOSE],
     dispensable: &[],
     marks: &[Function::EXISTS, Function::OPEN, Function::CLOSE, Function::ABANDON],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Ephemeral::new(params.keys, rng)),
     records_sessions: true,
     sessions_expire: true,
@@ -134,7 +135,7 @@ impl Generator for Ephemeral {
 }
 
 fn names(key: u64, body: Body) -> Op {
-    Op::new(Object::Names, key, body)
+    Op::new(Object::NAMES, key, body)
 }
 
 fn push(pool: &mut VecDeque<Node>, node: Node) {

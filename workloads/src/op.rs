@@ -7,32 +7,66 @@
 
 use std::sync::Arc;
 
-use checker::history::{Event, EventKind, Function, Micro, Value};
+use checker::history::{Effect, Event, EventKind, Function, Micro, Value};
 
-/// What a key stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Object {
+/// What a key stands for, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Object(&'static str);
+
+impl Object {
     /// One integer.
-    Register,
+    pub const REGISTER: Self = Self("register");
     /// Unique elements, in no order.
-    Set,
+    pub const SET: Self = Self("set");
     /// Elements in the order in which they were put there.
-    List,
+    pub const LIST: Self = Self("list");
     /// Numbers that are given once, under names.
-    Numbers,
+    pub const NUMBERS: Self = Self("numbers");
     /// Names that live as long as the session that made them.
-    Names,
+    pub const NAMES: Self = Self("names");
     /// The client's own session.
-    Session,
+    pub const SESSION: Self = Self("session");
     /// What one holds at a time, a lock or a lead, and beside it a store that its token guards.
-    Lock,
+    pub const LOCK: Self = Self("lock");
     /// Elements that are handed out, the first one first.
-    Queue,
+    pub const QUEUE: Self = Self("queue");
     /// Where some wait for each other, round after round.
-    Barrier,
+    pub const BARRIER: Self = Self("barrier");
     /// Lists that transactions append to and read. The key is that of the first one that is touched.
-    Lists,
+    pub const LISTS: Self = Self("lists");
+
+    /// What a workload's keys stand for that none of these names.
+    #[must_use]
+    pub const fn named(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// The name, as clients that speak lines are told it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
 }
+
+/// A function that one workload has: what it asks for, and how an answer is read. It stands in the workload's
+/// file.
+#[derive(Debug)]
+pub struct Word {
+    /// The word.
+    pub function: Function,
+    /// Whether it asks for a change.
+    pub effect: Effect,
+    /// What a client's answer tells, as the history has it, or what should have been answered.
+    pub read: fn(&Op, &serde_json::Value) -> Result<Value, &'static str>,
+}
+
+impl PartialEq for Word {
+    fn eq(&self, other: &Self) -> bool {
+        self.function == other.function
+    }
+}
+
+impl Eq for Word {}
 
 /// What is to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,6 +189,13 @@ pub enum Body {
         /// How long it waits for news.
         wait_ms: u64,
     },
+    /// What only one workload asks for.
+    Said {
+        /// What.
+        word: &'static Word,
+        /// Its argument.
+        value: Value,
+    },
 }
 
 /// An operation that a process is to do now.
@@ -175,29 +216,35 @@ impl Op {
         Self { object, key, body }
     }
 
+    /// What only one workload asks for.
+    #[must_use]
+    pub const fn said(object: Object, key: u64, word: &'static Word, value: Value) -> Self {
+        Self::new(object, key, Body::Said { word, value })
+    }
+
     /// A transaction. Of none at all there is no key.
     #[must_use]
     pub fn txn(micros: impl Into<Arc<[Micro]>>) -> Self {
         let micros = micros.into();
-        Self::new(Object::Lists, micros.first().map_or(0, |micro| micro.key), Body::Txn { micros })
+        Self::new(Object::LISTS, micros.first().map_or(0, |micro| micro.key), Body::Txn { micros })
     }
 
     /// The opening of a session.
     #[must_use]
     pub const fn open() -> Self {
-        Self::new(Object::Session, 0, Body::Open)
+        Self::new(Object::SESSION, 0, Body::Open)
     }
 
     /// The closing of the session.
     #[must_use]
     pub const fn close() -> Self {
-        Self::new(Object::Session, 0, Body::Close)
+        Self::new(Object::SESSION, 0, Body::Close)
     }
 
     /// The abandonment of the session.
     #[must_use]
     pub const fn abandon() -> Self {
-        Self::new(Object::Session, 0, Body::Abandon)
+        Self::new(Object::SESSION, 0, Body::Abandon)
     }
 
     /// The function, as the history names it.
@@ -225,6 +272,7 @@ impl Op {
             Body::Leave { .. } => Function::LEAVE,
             Body::Txn { .. } => Function::TXN,
             Body::Watch { .. } => Function::WATCH,
+            Body::Said { word, .. } => word.function,
         }
     }
 
@@ -247,6 +295,7 @@ impl Op {
             Body::Enter { round } | Body::Leave { round } => Value::One(round),
             Body::Txn { ref micros } => Value::Txn(Arc::clone(micros)),
             Body::Watch { watcher, from, .. } => Value::Pair(from, watcher),
+            Body::Said { ref value, .. } => value.clone(),
             Body::MakePlace
             | Body::Read
             | Body::Open
@@ -271,6 +320,7 @@ impl Op {
     pub fn is_change(&self) -> bool {
         match &self.body {
             Body::Txn { micros } => micros.iter().any(Micro::is_append),
+            Body::Said { word, .. } => word.effect == Effect::Change,
             body => !matches!(body, Body::Read | Body::Exists { .. } | Body::Abandon | Body::Watch { .. }),
         }
     }

@@ -112,16 +112,8 @@ impl Outcome {
     #[must_use]
     pub fn unreadable(op: &Op, seen: Option<u64>) -> Self {
         let value = match op.object {
-            Object::Register => Value::One(UNREADABLE),
-            Object::Set
-            | Object::List
-            | Object::Numbers
-            | Object::Names
-            | Object::Session
-            | Object::Lock
-            | Object::Queue
-            | Object::Barrier
-            | Object::Lists => Value::List(Arc::from([UNREADABLE])),
+            Object::REGISTER => Value::One(UNREADABLE),
+            _ => Value::List(Arc::from([UNREADABLE])),
         };
         Self { error: Some("unreadable-data".to_owned()), ..Self::told(value, seen) }
     }

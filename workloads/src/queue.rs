@@ -46,11 +46,12 @@ use crate::workload::{Applications, Definition, Generator, as_agreed, of_operati
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "queue",
     summary: "elements put into queues, handed out, done: none is lost, doubled or out of its order",
-    object: Object::Queue,
+    object: Object::QUEUE,
     functions: &[Function::ENQUEUE, Function::DEQUEUE, Function::ACKNOWLEDGE],
     dispensable: &[Function::ACKNOWLEDGE],
     marks: &[Function::ENQUEUE],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Queues::new(params.keys, rng)),
     records_sessions: false,
     sessions_expire: true,
@@ -240,7 +241,7 @@ impl Generator for Queues {
 }
 
 fn queue(key: u64, body: Body) -> Op {
-    Op::new(Object::Queue, key, body)
+    Op::new(Object::QUEUE, key, body)
 }
 
 #[cfg(test)]

@@ -23,11 +23,12 @@ use crate::workload::{Definition, Generator, as_agreed, of_operations};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "register",
     summary: "reads (sync and read as one), writes and compare-and-set by version on a few hot keys",
-    object: Object::Register,
+    object: Object::REGISTER,
     functions: &Function::REGISTER,
     dispensable: &[Function::CAS],
     marks: &[],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Register::new(params.of_registers(), rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -125,7 +126,7 @@ impl Generator for Register {
 }
 
 fn register(key: u64, body: Body) -> Op {
-    Op::new(Object::Register, key, body)
+    Op::new(Object::REGISTER, key, body)
 }
 
 #[cfg(test)]

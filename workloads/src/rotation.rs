@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_full_place_is_followed_by_one_that_was_made_in_time() {
-        let mut rotation = Rotation::new(Object::Set, 1, 4);
+        let mut rotation = Rotation::new(Object::SET, 1, 4);
         assert!(rotation.creation_due().is_none());
         assert_eq!((rotation.fill(0), rotation.fill(0)), (Fill::Taken, Fill::Taken));
         let due = rotation.creation_due().expect("half full");

@@ -20,11 +20,12 @@ use crate::workload::{Definition, Generator, as_agreed, of_operations};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "sequential",
     summary: "numbered nodes made and deleted: a number is given once, and in the order of time",
-    object: Object::Numbers,
+    object: Object::NUMBERS,
     functions: &[Function::CREATE, Function::DELETE],
     dispensable: &[],
     marks: &[Function::DELETE],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Sequential::new(params.keys, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -72,26 +73,26 @@ impl Sequential {
     }
 
     fn read(key: u64) -> Op {
-        Op::new(Object::Numbers, key, Body::Read)
+        Op::new(Object::NUMBERS, key, Body::Read)
     }
 
     fn create(&mut self) -> Op {
         let key = self.rng.random_range(0..self.places);
         let name = self.next_name;
         self.next_name += 1;
-        Op::new(Object::Numbers, key, Body::Next { name, lasts: is_persistent(name) })
+        Op::new(Object::NUMBERS, key, Body::Next { name, lasts: is_persistent(name) })
     }
 
     fn delete(&mut self) -> Op {
         let chosen = self.rng.random_range(0..self.live.len());
         let Given { key, name, number } = self.live.swap_remove(chosen);
-        Op::new(Object::Numbers, key, Body::Delete { name, number })
+        Op::new(Object::NUMBERS, key, Body::Delete { name, number })
     }
 }
 
 impl Generator for Sequential {
     fn setup(&mut self) -> Vec<Op> {
-        (0..self.places).map(|key| Op::new(Object::Numbers, key, Body::MakePlace)).collect()
+        (0..self.places).map(|key| Op::new(Object::NUMBERS, key, Body::MakePlace)).collect()
     }
 
     /// One listing of each parent.

@@ -18,11 +18,12 @@ use crate::workload::{Definition, Generator, as_agreed, of_operations};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "set",
     summary: "unique elements put into sets, and sets read whole: nothing is lost, nothing invented",
-    object: Object::Set,
+    object: Object::SET,
     functions: &[Function::READ, Function::ADD],
     dispensable: &[],
     marks: &[Function::ADD],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Set::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -53,17 +54,17 @@ struct Set {
 
 impl Set {
     fn new(&Params { keys, elements, read_percent, .. }: &Params, rng: ChaCha8Rng) -> Self {
-        Self { rng, places: Rotation::new(Object::Set, keys, elements), read_percent, next_element: 0 }
+        Self { rng, places: Rotation::new(Object::SET, keys, elements), read_percent, next_element: 0 }
     }
 
     fn read(key: u64) -> Op {
-        Op::new(Object::Set, key, Body::Read)
+        Op::new(Object::SET, key, Body::Read)
     }
 
     fn add(&mut self, key: u64) -> Op {
         let element = self.next_element;
         self.next_element += 1;
-        Op::new(Object::Set, key, Body::Add { element })
+        Op::new(Object::SET, key, Body::Add { element })
     }
 }
 

@@ -44,11 +44,12 @@ use crate::workload::{Definition, Generator, as_agreed};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "txn",
     summary: "transactions that append to lists and read them: some order explains all of them",
-    object: Object::Lists,
+    object: Object::LISTS,
     functions: &[Function::TXN],
     dispensable: &[],
     marks: &[Function::TXN],
     looks: &[],
+    reads_by: Function::TXN,
     generator: |params, rng| Box::new(Txn::new(params, rng)),
     records_sessions: false,
     sessions_expire: false,

@@ -28,11 +28,12 @@ use crate::workload::{Definition, Generator, as_agreed};
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "watch",
     summary: "writes to hot keys, and watchers of them: no change is lost, early, doubled or out of order",
-    object: Object::Register,
+    object: Object::REGISTER,
     functions: &[Function::WRITE, Function::WATCH],
     dispensable: &[],
     marks: &[Function::WATCH],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Watches::new(params.keys, params.read_percent, rng)),
     records_sessions: false,
     sessions_expire: false,
@@ -231,7 +232,7 @@ impl Generator for Watches {
 }
 
 fn register(key: u64, body: Body) -> Op {
-    Op::new(Object::Register, key, body)
+    Op::new(Object::REGISTER, key, body)
 }
 
 #[cfg(test)]

@@ -113,6 +113,8 @@ pub(crate) struct Definition {
     pub(crate) marks: &'static [Function],
     /// Those of its functions that ask for no change, where the checker does not know them itself.
     pub(crate) looks: &'static [Function],
+    /// What its members are read by at the end.
+    pub(crate) reads_by: Function,
     /// Makes its generator. The parameters make sense.
     pub(crate) generator: fn(&Params, ChaCha8Rng) -> Box<dyn Generator>,
     /// Whether the openings and ends of sessions are part of the history.
@@ -200,7 +202,7 @@ impl Kind {
     /// What its members are read by at the end.
     #[must_use]
     pub fn reads_by(self) -> Function {
-        if self.0.object == Object::Lists { Function::TXN } else { Function::READ }
+        self.0.reads_by
     }
 
     /// A promise as this workload knows it; none where it can't be judged by that. What is linearizable is,
@@ -397,7 +399,7 @@ impl Workload {
         let (value, list) = match &told.value {
             Value::List(list) => {
                 let mut list = list.to_vec();
-                if read.object == Object::Queue {
+                if read.object == Object::QUEUE {
                     // In any order: what was handed out may stand anywhere.
                     list.sort_unstable();
                 }

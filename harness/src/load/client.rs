@@ -151,7 +151,7 @@ impl LoadClient {
         applications.settings().workload.applications().filter(|kind| kind.one_holds())?;
         let holder = applications.held_by(self.own.session()?)?;
         let token = i64::try_from(holder.token).ok()?;
-        Some(Op::new(Object::Lock, holder.key, Body::Release { token }))
+        Some(Op::new(Object::LOCK, holder.key, Body::Release { token }))
     }
 
     fn never_sent(&mut self, due: &Due, reason: &str) {

@@ -33,11 +33,12 @@ pub(crate) const FUNCTIONS: [Function; 3] = [Function::ACQUIRE, Function::STORE,
 pub(crate) const COMMON: Definition = Definition {
     name: "",
     summary: "",
-    object: Object::Lock,
+    object: Object::LOCK,
     functions: &FUNCTIONS,
     dispensable: &[],
     marks: &[],
     looks: &[],
+    reads_by: Function::READ,
     generator: |params, rng| Box::new(Holding::new(params.keys, 1..=1, rng)),
     records_sessions: false,
     sessions_expire: true,
@@ -149,7 +150,7 @@ impl Generator for Holding {
 }
 
 fn lock(key: u64, body: Body) -> Op {
-    Op::new(Object::Lock, key, body)
+    Op::new(Object::LOCK, key, body)
 }
 
 #[cfg(test)]

@@ -39,16 +39,10 @@ const DEFINITE: [&str; 2] = ["etcdserver: too many requests", "etcdserver: reque
 /// The key that stands for an object.
 fn key(object: Object, key: u64) -> String {
     let letter = match object {
-        Object::Register => 'r',
-        Object::List => 'l',
-        Object::Set => 's',
-        Object::Numbers
-        | Object::Names
-        | Object::Session
-        | Object::Lock
-        | Object::Queue
-        | Object::Barrier
-        | Object::Lists => '-',
+        Object::REGISTER => 'r',
+        Object::LIST => 'l',
+        Object::SET => 's',
+        _ => '-',
     };
     format!("{letter}{key}")
 }
@@ -79,9 +73,9 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
     };
     Some(match (&op.body, op.object) {
         (Body::MakeRegister { value }, _) => create(text::of_value(*value)),
-        (Body::MakePlace, Object::Set | Object::List) => create(String::new()),
-        (Body::Read, Object::Register | Object::List) => Asked { path: RANGE, body: json!({"key": own}) },
-        (Body::Read, Object::Set) => {
+        (Body::MakePlace, Object::SET | Object::LIST) => create(String::new()),
+        (Body::Read, Object::REGISTER | Object::LIST) => Asked { path: RANGE, body: json!({"key": own}) },
+        (Body::Read, Object::SET) => {
             let (from, to) = (key(op.object, op.key) + &BELOW.to_string(), key(op.object, op.key));
             let body = json!({
                 "key": encoded(from), "range_end": encoded(format!("{to}{BEHIND}")), "keys_only": true,
@@ -119,7 +113,8 @@ pub(super) fn asked(op: &Op) -> Option<Asked> {
             | Body::Enter { .. }
             | Body::Leave { .. }
             | Body::Txn { .. }
-            | Body::Watch { .. },
+            | Body::Watch { .. }
+            | Body::Said { .. },
             _,
         ) => return None,
     })
@@ -235,7 +230,7 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
             Some(before) => changed(before.version.parse().ok()?),
             None => changed(0),
         },
-        Body::Read if op.object == Object::Set => {
+        Body::Read if op.object == Object::SET => {
             let prefix = key(op.object, op.key) + &BELOW.to_string();
             let element = |kv: &KeyValue| {
                 let key = decoded(&kv.key)?;
@@ -253,7 +248,7 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
                     None => Outcome { claims, ..Outcome::unreadable(op, Some(seen)) },
                 }
             }
-            None if op.object == Object::Register => refused(Refusal::Missing, NO_KEY),
+            None if op.object == Object::REGISTER => refused(Refusal::Missing, NO_KEY),
             None => Outcome {
                 refusal: Some(Refusal::Missing),
                 ..Outcome::told(Value::List(Arc::from([])), Some(seen))
@@ -275,23 +270,16 @@ fn answered(op: &Op, answer: &Answer) -> Option<Outcome> {
         | Body::Enter { .. }
         | Body::Leave { .. }
         | Body::Txn { .. }
-        | Body::Watch { .. } => return None,
+        | Body::Watch { .. }
+        | Body::Said { .. } => return None,
     })
 }
 
 fn read_value(object: Object, kv: &KeyValue) -> Option<Value> {
     let data = decoded(&kv.value)?;
     match object {
-        Object::List => Some(Value::List(text::list(&data)?.into())),
-        Object::Register
-        | Object::Set
-        | Object::Numbers
-        | Object::Names
-        | Object::Session
-        | Object::Lock
-        | Object::Queue
-        | Object::Barrier
-        | Object::Lists => Some(Value::One(text::value(&data)?)),
+        Object::LIST => Some(Value::List(text::list(&data)?.into())),
+        _ => Some(Value::One(text::value(&data)?)),
     }
 }
 
@@ -300,7 +288,7 @@ mod tests {
     use super::*;
 
     fn register(body: Body) -> Op {
-        Op::new(Object::Register, 0, body)
+        Op::new(Object::REGISTER, 0, body)
     }
 
     fn ok(text: &str) -> Reply {
@@ -366,7 +354,7 @@ mod tests {
 
     #[test]
     fn sets_are_keys_below_a_prefix_and_foreign_ones_read_as_nobodys() {
-        let set = |body| Op::new(Object::Set, 1, body);
+        let set = |body| Op::new(Object::SET, 1, body);
         let asked = asked(&set(Body::Read)).expect("a request");
         assert_eq!(asked.body["key"], encoded("s1/"));
         assert_eq!(asked.body["range_end"], encoded("s10"));
@@ -380,7 +368,7 @@ mod tests {
 
     #[test]
     fn a_list_is_compared_as_it_was_shown_and_read_as_it_was_written() {
-        let list = |body| Op::new(Object::List, 2, body);
+        let list = |body| Op::new(Object::LIST, 2, body);
         let append = Body::Append { element: 9, onto: Arc::from([4, 5]), basis: Some(2) };
         let asked = asked(&list(append)).expect("a request");
         assert_eq!(asked.body["compare"][0]["version"], "3");
@@ -394,7 +382,7 @@ mod tests {
     #[test]
     fn what_etcd_has_no_request_for_is_not_sent() {
         for body in [Body::Next { name: 1, lasts: true }, Body::Exists { name: 1 }, Body::Close] {
-            let op = Op::new(Object::Names, 0, body);
+            let op = Op::new(Object::NAMES, 0, body);
             assert_eq!(asked(&op), None);
             assert_eq!(unsupported(&op).kind, EventKind::Fail);
         }

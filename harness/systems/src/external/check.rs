@@ -166,19 +166,19 @@ pub async fn converse(
 /// which its request is known.
 fn operation(function: Function) -> Option<Op> {
     let (object, body) = match function {
-        Function::READ => (Object::Register, Body::Read),
-        Function::WRITE => (Object::Register, Body::Write { value: VALUE }),
-        Function::CAS => (Object::Register, Body::Cas { from: OTHER, to: VALUE, basis: None }),
-        Function::ADD => (Object::Set, Body::Add { element: VALUE }),
-        Function::APPEND => (Object::List, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
+        Function::READ => (Object::REGISTER, Body::Read),
+        Function::WRITE => (Object::REGISTER, Body::Write { value: VALUE }),
+        Function::CAS => (Object::REGISTER, Body::Cas { from: OTHER, to: VALUE, basis: None }),
+        Function::ADD => (Object::SET, Body::Add { element: VALUE }),
+        Function::APPEND => (Object::LIST, Body::Append { element: VALUE, onto: Arc::from([]), basis: None }),
         // Without a read before it, so that it is in the first request.
         Function::TXN => return Some(Op::txn([Micro::append(1, VALUE)])),
         Function::WATCH => {
-            (Object::Register, Body::Watch { watcher: 0, from: Some(VALUE), wait_ms: WAIT_MS })
+            (Object::REGISTER, Body::Watch { watcher: 0, from: Some(VALUE), wait_ms: WAIT_MS })
         }
-        Function::ENQUEUE => (Object::Queue, Body::Enqueue { element: VALUE }),
-        Function::ACKNOWLEDGE => (Object::Queue, Body::Acknowledge { element: VALUE }),
-        Function::ACQUIRE => (Object::Lock, Body::Acquire),
+        Function::ENQUEUE => (Object::QUEUE, Body::Enqueue { element: VALUE }),
+        Function::ACKNOWLEDGE => (Object::QUEUE, Body::Acknowledge { element: VALUE }),
+        Function::ACQUIRE => (Object::LOCK, Body::Acquire),
         _ => return None,
     };
     Some(Op::new(object, 1, body))
@@ -272,7 +272,7 @@ impl Talk<'_> {
 
     /// What a line means that answers the last question.
     fn outcome(&self, op: &Op, process: &Process, line: &[u8]) -> Result<Outcome, String> {
-        if op.object == Object::Lock {
+        if op.object == Object::LOCK {
             return holder::outcome(
                 op,
                 self.asked,
@@ -295,7 +295,7 @@ impl Talk<'_> {
                 None => self.start().await?,
             };
             store.is_to(answers);
-            let op = Op::new(Object::Lock, 1, Body::Store { token: VALUE, value: OTHER });
+            let op = Op::new(Object::LOCK, 1, Body::Store { token: VALUE, value: OTHER });
             self.asked += 1;
             let line = lines::asked(&op, self.asked, NOWHERE, PATIENCE);
             let tried = format!("store, {}", answers.words());

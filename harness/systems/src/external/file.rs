@@ -397,17 +397,38 @@ fn program(written: WrittenClient, folder: &Path, found: &[String]) -> Result<Ar
     Ok(Arc::new(Program { command, environment: written.environment, folder: folder.to_path_buf(), home }))
 }
 
+impl Description {
+    /// What it promises of a workload.
+    pub(super) fn promised(&self, workload: Kind) -> Promised {
+        let of_all = || {
+            let promised = self.promises.get(OF_ALL)?;
+            workload.promised(promised.what).map(|_| promised)
+        };
+        self.promises.get(workload.name()).or_else(of_all).cloned().unwrap_or_default()
+    }
+}
+
+/// What is promised of every workload that has no line of its own.
+const OF_ALL: &str = "all";
+
 fn promise((workload, written): (String, WrittenPromise)) -> Result<(String, Promised), String> {
-    let kind = Kind::from_name(&workload).ok_or_else(|| {
-        let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        format!("promises.{workload}: there is no such workload; write {}", known.join(", "))
-    })?;
+    let kinds: Vec<Kind> = match Kind::from_name(&workload) {
+        Some(kind) => vec![kind],
+        None if workload == OF_ALL => Kind::ALL.to_vec(),
+        None => {
+            let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+            let known = known.join(", ");
+            return Err(format!("promises.{workload}: there is no such workload; write {known} or {OF_ALL}"));
+        }
+    };
     let (text, source) = match written {
         WrittenPromise::Alone(text) => (text, String::new()),
         WrittenPromise::WithSource { promise, source } => (promise, source),
     };
-    let what = Promise::named(&text).filter(|what| kind.promised(*what).is_some()).ok_or_else(|| {
-        format!("promises.{workload} = \"{text}\": write {}", kind.promise_names().join(", "))
+    let is_one = |what: &Promise| kinds.iter().any(|kind| kind.promised(*what).is_some());
+    let what = Promise::named(&text).filter(is_one).ok_or_else(|| {
+        let names: Vec<&str> = Promise::ALL.into_iter().filter(is_one).map(Promise::name).collect();
+        format!("promises.{workload} = \"{text}\": write {}", names.join(", "))
     })?;
     Ok((workload, Promised { what, source }))
 }
@@ -519,6 +540,13 @@ mod tests {
         let set = Promised { what: Promise::Nothing, source: "redis.io".to_owned() };
         assert_eq!(read.promises["set"], set);
         assert_eq!(read.promises["register"].what, Promise::Linearizable);
+        let all = "[promises]\nall = \"linearizable-updates\"\nwatch = \"latest\"\n";
+        let of = |kind| {
+            let described = parsed(&format!("{MEMBER}{CLIENT}{all}")).expect("a description");
+            described.promised(kind).what
+        };
+        assert_eq!((of(Kind::SET), of(Kind::WATCH)), (Promise::LinearizableUpdates, Promise::Latest));
+        assert_eq!(of(Kind::TXN), Promise::Linearizable, "transactions can't be judged by that");
     }
 
     #[test]

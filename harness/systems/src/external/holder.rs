@@ -92,7 +92,7 @@ mod tests {
 
     fn said(body: Body, line: &str) -> Result<Outcome, String> {
         let clock = Clock { read_ns: 100, run_ns: &|monotonic| monotonic - 1000 };
-        outcome(&Op::new(Object::Lock, 3, body), 7, line.as_bytes(), &clock)
+        outcome(&Op::new(Object::LOCK, 3, body), 7, line.as_bytes(), &clock)
     }
 
     fn list(body: Body, line: &str) -> Vec<i64> {

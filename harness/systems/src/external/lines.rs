@@ -64,7 +64,7 @@ pub struct Asked<'a> {
     pub id: u64,
     /// What.
     pub f: Function,
-    /// Of what: `register`, `set`, `list`, `queue`, `lock` or `lists`.
+    /// Of what: `register`, `set`, `list`, `queue`, `lock`, `lists`, or what a workload's keys stand for.
     pub of: &'static str,
     /// Of which of them.
     pub key: u64,
@@ -146,7 +146,7 @@ pub fn asked(op: &Op, id: u64, member: &str, patience: Duration) -> Vec<u8> {
     let asked = Asked {
         id,
         f: op.function(),
-        of: kind(op.object),
+        of: op.object.as_str(),
         key: op.key,
         value: watch::asked(op).unwrap_or_else(|| op.value()),
         member,
@@ -157,18 +157,6 @@ pub fn asked(op: &Op, id: u64, member: &str, patience: Duration) -> Vec<u8> {
     let mut line = serde_json::to_vec(&asked).unwrap_or_default();
     line.push(b'\n');
     line
-}
-
-/// What an object is called.
-const fn kind(object: Object) -> &'static str {
-    match object {
-        Object::Set => "set",
-        Object::List => "list",
-        Object::Queue => "queue",
-        Object::Lock => "lock",
-        Object::Lists => "lists",
-        Object::Register | Object::Numbers | Object::Names | Object::Session | Object::Barrier => "register",
-    }
 }
 
 /// Whether the client is told to do this: nothing is sent for what it need not know.
@@ -260,6 +248,9 @@ fn told(op: &Op, functions: &[Function], value: &serde_json::Value) -> Result<Op
         Body::Dequeue => {
             return dequeued(functions, value).map_or_else(wrong, |told| Ok(Some(told)));
         }
+        Body::Said { word, .. } => {
+            return (word.read)(op, value).map_or_else(wrong, |told| Ok(Some(told)));
+        }
         Body::Txn { ref micros } => {
             return transaction::told(micros, value)
                 .map_or_else(|wanted| wrong(&wanted), |told| Ok(Some(told)));
@@ -267,8 +258,8 @@ fn told(op: &Op, functions: &[Function], value: &serde_json::Value) -> Result<Op
         _ => return Ok(Some(op.value())),
     }
     match (op.object, value) {
-        (Object::Register, serde_json::Value::Null) => Ok(None),
-        (Object::Register, value) => match integer(value) {
+        (Object::REGISTER, serde_json::Value::Null) => Ok(None),
+        (Object::REGISTER, value) => match integer(value) {
             Some(value) => Ok(Some(Value::One(value))),
             None => wrong("an integer below 2^53, or null where there is none"),
         },
@@ -276,7 +267,7 @@ fn told(op: &Op, functions: &[Function], value: &serde_json::Value) -> Result<Op
         (object, serde_json::Value::Array(list)) => {
             match list.iter().map(integer).collect::<Option<Vec<i64>>>() {
                 Some(mut list) => {
-                    if object == Object::Set {
+                    if object == Object::SET {
                         list.sort_unstable();
                     }
                     Ok(Some(Value::List(list.into())))
@@ -308,7 +299,7 @@ fn dequeued(functions: &[Function], value: &serde_json::Value) -> Result<Value, 
 mod tests {
     use super::*;
 
-    const READ: Op = Op::new(Object::Register, 3, Body::Read);
+    const READ: Op = Op::new(Object::REGISTER, 3, Body::Read);
 
     fn said(op: &Op, line: &str) -> Result<Outcome, String> {
         outcome(op, 7, &[], line.as_bytes())
@@ -316,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_request_is_a_line() {
-        let cas = Op::new(Object::Register, 3, Body::Cas { from: 4, to: 9, basis: None });
+        let cas = Op::new(Object::REGISTER, 3, Body::Cas { from: 4, to: 9, basis: None });
         let line = asked(&cas, 7, "h:1", Duration::from_millis(9));
         let text =
             r#"{"id":7,"f":"cas","of":"register","key":3,"value":[4,9],"member":"h:1","timeout_ms":9}"#;
@@ -344,11 +335,11 @@ mod tests {
         assert_eq!(kind(&READ, r#"{"id":7,"type":"ok","value":9}"#), Ok((EventKind::Ok, Value::One(9))));
         let lost = said(&READ, r#"{"id":7,"type":"ok","value":null}"#).expect("an outcome");
         assert_eq!((lost.kind, lost.value), (EventKind::Ok, Value::One(workloads::UNREADABLE)));
-        let set = Op::new(Object::Set, 3, Body::Read);
+        let set = Op::new(Object::SET, 3, Body::Read);
         let list = |elements: &[i64]| Ok((EventKind::Ok, Value::List(elements.into())));
         assert_eq!(kind(&set, r#"{"id":7,"type":"ok","value":[3,1]}"#), list(&[1, 3]));
         assert_eq!(kind(&set, r#"{"id":7,"type":"ok"}"#), list(&[]));
-        let write = Op::new(Object::Register, 3, Body::Write { value: 4 });
+        let write = Op::new(Object::REGISTER, 3, Body::Write { value: 4 });
         assert_eq!(kind(&write, r#"{"id":7,"type":"info"}"#), Ok((EventKind::Info, Value::One(4))));
         assert_eq!(kind(&READ, r#"{"id":7,"type":"info"}"#), Ok((EventKind::Fail, Value::Null)));
     }
@@ -363,7 +354,7 @@ mod tests {
 
     #[test]
     fn only_a_mismatch_is_an_observation() {
-        let cas = Op::new(Object::Register, 3, Body::Cas { from: 4, to: 9, basis: None });
+        let cas = Op::new(Object::REGISTER, 3, Body::Cas { from: 4, to: 9, basis: None });
         let error = |line: &str| said(&cas, line).expect("an outcome").error.expect("an error");
         assert_eq!(error(r#"{"id":7,"type":"fail","error":"mismatch"}"#), BAD_VERSION);
         assert_eq!(error(r#"{"id":7,"type":"fail"}"#), "refused");
@@ -373,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_dequeue_says_whether_the_element_is_to_be_acknowledged() {
-        let dequeue = Op::new(Object::Queue, 3, Body::Dequeue);
+        let dequeue = Op::new(Object::QUEUE, 3, Body::Dequeue);
         let said = |functions: &[Function], value: &str| {
             let line = format!(r#"{{"id":7,"type":"ok","value":{value}}}"#);
             outcome(&dequeue, 7, functions, line.as_bytes()).map(|outcome| outcome.value)
@@ -407,7 +398,7 @@ mod tests {
 
     #[test]
     fn an_empty_place_is_made_by_those_who_say_so() {
-        let make = Op::new(Object::Set, 3, Body::MakePlace);
+        let make = Op::new(Object::SET, 3, Body::MakePlace);
         assert!(!is_sent(&make, &[Function::READ, Function::ADD]));
         assert!(is_sent(&make, &[Function::CREATE]));
         assert!(is_sent(&READ, &[]) && !is_sent(&Op::close(), &Function::KNOWN));

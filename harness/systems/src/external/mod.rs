@@ -216,7 +216,7 @@ impl System for External {
     }
 
     fn promises(&self, workload: Kind) -> Promised {
-        self.description.promises.get(workload.name()).cloned().unwrap_or_default()
+        self.description.promised(workload)
     }
 
     fn comes_back(&self) -> ComesBack {

@@ -335,7 +335,7 @@ impl Application {
 
     fn stand(&mut self, key: u64) {
         let conduct = Conduct(self.program.mutant);
-        let line_of = path(Object::Lock, key);
+        let line_of = path(Object::LOCK, key);
         let watcher = |own| Watcher { key, line: line_of.clone(), own, notes: self.notes.clone() };
         let line = |wish, again| {
             let guid = Guid(rand::random());

@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_read_is_a_sync_and_a_get_on_one_connection() {
         let mut client = Client::new(Vec::new(), 0, 1, Dice::new(1));
-        let frames = client.frames_of(&Op::new(Object::Register, 0, Body::Read));
+        let frames = client.frames_of(&Op::new(Object::REGISTER, 0, Body::Read));
         let ops: Vec<i32> = frames
             .into_iter()
             .map(|frame| Request::decode(unframed(frame)).expect("a request of ours").op)

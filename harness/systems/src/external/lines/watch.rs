@@ -75,7 +75,7 @@ mod tests {
     use super::super as lines;
     use super::*;
 
-    const WATCH: Op = Op::new(Object::Register, 3, Body::Watch { watcher: 2, from: Some(40), wait_ms: 900 });
+    const WATCH: Op = Op::new(Object::REGISTER, 3, Body::Watch { watcher: 2, from: Some(40), wait_ms: 900 });
 
     fn said(line: &str) -> Result<Outcome, String> {
         lines::outcome(&WATCH, 7, &[], line.as_bytes())

@@ -85,7 +85,7 @@ fn refused(op: &Op, code: ErrorCode, zxid: Option<Zxid>) -> Outcome {
     });
     // A place that is not there holds nothing: that is an answer, and after an element was acknowledged a
     // wrong one.
-    if code == ErrorCode::NoNode && op.function() == Function::READ && op.object != Object::Register {
+    if code == ErrorCode::NoNode && op.function() == Function::READ && op.object != Object::REGISTER {
         let nothing = Outcome::told(Value::List(Arc::from([])), seen);
         return Outcome { error: Some(error_name(code)), refusal, ..nothing };
     }
@@ -192,7 +192,7 @@ mod tests {
     use bytestring::ByteString;
 
     fn register(body: Body) -> Op {
-        Op::new(Object::Register, 0, body)
+        Op::new(Object::REGISTER, 0, body)
     }
 
     fn write() -> Op {
@@ -273,34 +273,34 @@ mod tests {
 
     #[test]
     fn a_numbered_create_tells_its_number_and_anything_else_tells_nothing() {
-        let next = Op::new(Object::Numbers, 2, Body::Next { name: 5, lasts: false });
+        let next = Op::new(Object::NUMBERS, 2, Body::Next { name: 5, lasts: false });
         let made = |path: &str| Answer::Created { path: path.into(), zxid: Zxid(3) };
         let told = outcome(&next, &made("/q2/n5-0000000017"));
         assert_eq!((told.kind, told.value), (EventKind::Ok, Value::Pair(Some(5), 17)));
         for path in ["/q2/n5-", "/q2/n5-17", "/q2/n6-0000000017", "/q2/n5-00000000017"] {
             assert_eq!(kind(&next, &made(path)), EventKind::Info, "{path}");
         }
-        let add = Op::new(Object::Set, 2, Body::Add { element: 5 });
+        let add = Op::new(Object::SET, 2, Body::Add { element: 5 });
         assert_eq!(outcome(&add, &made("/s2/n5")).value, Value::One(5));
         assert_eq!(kind(&add, &made("/s2/n5-0000000017")), EventKind::Info);
-        let delete = Op::new(Object::Numbers, 2, Body::Delete { name: 5, number: 17 });
+        let delete = Op::new(Object::NUMBERS, 2, Body::Delete { name: 5, number: 17 });
         assert_eq!(request(&delete), Action::Delete { path: "/q2/n5-0000000017".to_owned() });
     }
 
     #[test]
     fn a_unique_name_that_is_taken_was_taken_by_its_own_request() {
         let taken = Answer::Refused { code: ErrorCode::NodeExists, zxid: None };
-        let add = Op::new(Object::Set, 2, Body::Add { element: 5 });
+        let add = Op::new(Object::SET, 2, Body::Add { element: 5 });
         assert_eq!(kind(&add, &taken), EventKind::Info);
-        assert_eq!(kind(&Op::new(Object::Names, 2, Body::Create { name: 5 }), &taken), EventKind::Info);
-        let place = outcome(&Op::new(Object::Set, 2, Body::MakePlace), &taken);
+        assert_eq!(kind(&Op::new(Object::NAMES, 2, Body::Create { name: 5 }), &taken), EventKind::Info);
+        let place = outcome(&Op::new(Object::SET, 2, Body::MakePlace), &taken);
         assert_eq!(place.kind, EventKind::Fail, "somebody else may have made the place");
         assert!(place.is_there());
     }
 
     #[test]
     fn a_listing_is_sorted_and_what_it_can_not_read_is_no_element() {
-        let listing = Op::new(Object::Set, 2, Body::Read);
+        let listing = Op::new(Object::SET, 2, Body::Read);
         let names = ["n7", "x", "n3"].map(ByteString::from).to_vec();
         let told = outcome(&listing, &Answer::Children { names, zxid: Zxid(1) });
         assert_eq!(told.value, Value::List([UNREADABLE, 3, 7].into()));
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn a_look_at_a_name_says_whether_it_is_there() {
-        let look = Op::new(Object::Names, 2, Body::Exists { name: 5 });
+        let look = Op::new(Object::NAMES, 2, Body::Exists { name: 5 });
         let told = outcome(&look, &Answer::Exists { present: false, zxid: Zxid(1) });
         assert_eq!((told.kind, told.value), (EventKind::Ok, Value::Pair(Some(5), 0)));
         assert_eq!(kind(&look, &Answer::Lost { reason: "reset".into() }), EventKind::Fail);

@@ -17,15 +17,15 @@ use crate::values::{encode_name, number_text};
 #[must_use]
 pub fn letter(object: Object) -> char {
     match object {
-        Object::Register => 'r',
-        Object::Set => 's',
-        Object::List => 'l',
-        Object::Numbers => 'q',
-        Object::Names => 'e',
-        Object::Lock => 'k',
-        Object::Queue => 'u',
-        Object::Barrier => 'b',
-        Object::Session | Object::Lists => '-',
+        Object::REGISTER => 'r',
+        Object::SET => 's',
+        Object::LIST => 'l',
+        Object::NUMBERS => 'q',
+        Object::NAMES => 'e',
+        Object::LOCK => 'k',
+        Object::QUEUE => 'u',
+        Object::BARRIER => 'b',
+        _ => '-',
     }
 }
 
@@ -37,17 +37,7 @@ pub fn path(object: Object, key: u64) -> String {
 
 /// Whether what an object holds is its node's data; else the node's children are.
 pub(crate) fn is_in_data(object: Object) -> bool {
-    match object {
-        Object::Register | Object::List => true,
-        Object::Set
-        | Object::Numbers
-        | Object::Names
-        | Object::Session
-        | Object::Lock
-        | Object::Queue
-        | Object::Barrier
-        | Object::Lists => false,
-    }
+    matches!(object, Object::REGISTER | Object::LIST)
 }
 
 /// A version that no node has: what can't be a version was never shown.
@@ -66,7 +56,7 @@ pub fn request(op: &Op) -> Action {
         Body::MakeRegister { value } => create(path, of_value(*value), CreateMode::Persistent),
         Body::MakePlace => create(path, Bytes::new(), CreateMode::Persistent),
         Body::Read if is_in_data(op.object) => Action::SyncRead { path },
-        Body::Read if op.object == Object::Queue => Action::SyncChildren { path: format!("{path}/items") },
+        Body::Read if op.object == Object::QUEUE => Action::SyncChildren { path: format!("{path}/items") },
         Body::Read => Action::SyncChildren { path },
         Body::Write { value } => Action::Write { path, data: of_value(*value) },
         Body::Cas { to, basis, .. } => {
@@ -98,6 +88,7 @@ pub fn request(op: &Op) -> Action {
         | Body::Enter { .. }
         | Body::Leave { .. }
         | Body::Txn { .. }
-        | Body::Watch { .. } => Action::Abandon,
+        | Body::Watch { .. }
+        | Body::Said { .. } => Action::Abandon,
     }
 }

@@ -7,16 +7,8 @@ use workloads::text;
 /// What the data of an object's node stands for.
 pub(crate) fn read_data(object: Object, data: Option<&[u8]>) -> Option<Value> {
     match object {
-        Object::List => Some(Value::List(text::list(data.unwrap_or_default())?.into())),
-        Object::Register
-        | Object::Set
-        | Object::Numbers
-        | Object::Names
-        | Object::Session
-        | Object::Lock
-        | Object::Queue
-        | Object::Barrier
-        | Object::Lists => Some(Value::One(text::value(data?)?)),
+        Object::LIST => Some(Value::List(text::list(data.unwrap_or_default())?.into())),
+        _ => Some(Value::One(text::value(data?)?)),
     }
 }
 
@@ -37,15 +29,9 @@ pub(crate) fn number_behind(digits: &str) -> Option<i64> {
 /// What a child's name stands for.
 pub(crate) fn read_name(object: Object, name: &str) -> Option<i64> {
     match object {
-        Object::Numbers | Object::Lock => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
-        Object::Queue => element_of(name),
-        Object::Barrier
-        | Object::Set
-        | Object::Names
-        | Object::Register
-        | Object::List
-        | Object::Lists
-        | Object::Session => text::value(name.strip_prefix(NAME_LETTER)?.as_bytes()),
+        Object::NUMBERS | Object::LOCK => number_behind(name.get(name.len().checked_sub(NUMBER_DIGITS)?..)?),
+        Object::QUEUE => element_of(name),
+        _ => text::value(name.strip_prefix(NAME_LETTER)?.as_bytes()),
     }
 }
 
@@ -64,7 +50,7 @@ const BREADCRUMB: &str = "ActiveBreadCrumb";
 
 /// Whether a child of this name counts.
 pub(crate) fn is_listed(object: Object, name: &str) -> bool {
-    object != Object::Lock || name != BREADCRUMB
+    object != Object::LOCK || name != BREADCRUMB
 }
 
 /// What stands before the integer in a node's name.
@@ -82,16 +68,16 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_were_written_and_nothing_else_is() {
-        assert_eq!(read_name(Object::Names, &encode_name(12)), Some(12));
-        assert_eq!(read_name(Object::Names, "12"), None);
-        assert_eq!(read_name(Object::Numbers, "n5-0000000042"), Some(42));
+        assert_eq!(read_name(Object::NAMES, &encode_name(12)), Some(12));
+        assert_eq!(read_name(Object::NAMES, "12"), None);
+        assert_eq!(read_name(Object::NUMBERS, "n5-0000000042"), Some(42));
         for name in ["n5-42", "00000000x2", "", "é000000000"] {
-            assert_eq!(read_name(Object::Numbers, name), None, "{name}");
+            assert_eq!(read_name(Object::NUMBERS, name), None, "{name}");
         }
         let item = format!("{:032x}-n_0000000007", 42);
-        assert_eq!(read_name(Object::Queue, &item), Some(42));
+        assert_eq!(read_name(Object::QUEUE, &item), Some(42));
         for name in ["", "2a-n_0000000007", &"f".repeat(42), &format!("+{item}")] {
-            assert_eq!(read_name(Object::Queue, name), None, "{name}");
+            assert_eq!(read_name(Object::QUEUE, name), None, "{name}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) async fn enter(
     deadline: Instant,
 ) -> (Outcome, Option<Visit>) {
     let (key, round) = of;
-    let place = format!("{}/{}", path(Object::Barrier, key), encode_name(round));
+    let place = format!("{}/{}", path(Object::BARRIER, key), encode_name(round));
     let (acl, mode) = (vec![Acl::world_anyone()], CreateMode::Persistent);
     let request = Request::Create { path: place.as_str().into(), data: Bytes::new(), acl, mode };
     if !make(keeper, request, deadline).await {

@@ -86,7 +86,7 @@ impl Queues {
     async fn place(&mut self, keeper: &Keeper, key: u64, deadline: Instant) -> Option<&mut Place> {
         let place = self.by_key.entry(key).or_default();
         if !place.is_made {
-            for request in queue::set_up(&path(Object::Queue, key)) {
+            for request in queue::set_up(&path(Object::QUEUE, key)) {
                 if !make(keeper, request, deadline).await {
                     return None;
                 }
@@ -108,7 +108,7 @@ impl Queues {
             Some(puts) => puts,
             None => {
                 let guid = Guid(u128::from(element.unsigned_abs()));
-                let producer = keeper.drive(Producer::new(path(Object::Queue, key), guid));
+                let producer = keeper.drive(Producer::new(path(Object::QUEUE, key), guid));
                 Puts { producer, number: 0, next: element }
             }
         };
@@ -136,7 +136,7 @@ impl Queues {
         let is_unclaimed = self.unclaimed;
         let Some(place) = self.place(keeper, key, deadline).await else { return refused("no-queue") };
         let Some(session) = session_of(keeper) else { return refused("no-session") };
-        let base = path(Object::Queue, key);
+        let base = path(Object::QUEUE, key);
         if is_unclaimed {
             return place.take_unclaimed(keeper, &base, session, deadline).await;
         }
@@ -176,7 +176,7 @@ impl Queues {
         let Some(place) = self.by_key.get_mut(&key) else { return refused("not-holder") };
         let claim = place.claim.take().filter(|claim| claim.element == element);
         if let (true, Some(claim)) = (self.unclaimed, &claim) {
-            let base = path(Object::Queue, key);
+            let base = path(Object::QUEUE, key);
             return match unclaimed::delete(keeper, &base, &claim.name, deadline).await {
                 Some(true) => told(Value::One(element)),
                 Some(false) => refused("not-holder"),

@@ -46,7 +46,7 @@ impl Invariants {
         let registers = self.replay();
         for (key, ops) in history.by_key() {
             let none = States::new();
-            let states = registers.get(&path(Object::Register, key)).unwrap_or(&none);
+            let states = registers.get(&path(Object::REGISTER, key)).unwrap_or(&none);
             for op in &ops {
                 explain_op(op, states).map_err(|reason| format!("register {key}: {reason}"))?;
             }

@@ -74,7 +74,8 @@ impl fmt::Display for Deed {
             | Body::Enter { .. }
             | Body::Leave { .. }
             | Body::Txn { .. }
-            | Body::Watch { .. } => write!(f, "{}", op.function()),
+            | Body::Watch { .. }
+            | Body::Said { .. } => write!(f, "{}", op.function()),
         }
     }
 }
@@ -163,16 +164,9 @@ impl Deed {
 
     fn creation(place: Place, name: i64) -> Self {
         place.deed(match place.kind.object() {
-            Object::Register => Body::MakeRegister { value: name },
-            Object::Numbers => Body::Next { name, lasts: is_persistent(name) },
-            Object::Set
-            | Object::List
-            | Object::Names
-            | Object::Session
-            | Object::Lock
-            | Object::Queue
-            | Object::Barrier
-            | Object::Lists => Body::Create { name },
+            Object::REGISTER => Body::MakeRegister { value: name },
+            Object::NUMBERS => Body::Next { name, lasts: is_persistent(name) },
+            _ => Body::Create { name },
         })
     }
 
@@ -203,8 +197,8 @@ mod tests {
         };
         match (&op.body, op.object) {
             (Body::Next { name, .. }, _) => told(Value::Pair(Some(*name), 1)),
-            (Body::Read, Object::List) => told(Value::List([7, 8].into())),
-            (Body::Read, Object::Register) => told(Value::One(7)),
+            (Body::Read, Object::LIST) => told(Value::List([7, 8].into())),
+            (Body::Read, Object::REGISTER) => told(Value::One(7)),
             _ => told(op.value()),
         }
     }

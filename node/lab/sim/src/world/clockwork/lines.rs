@@ -85,16 +85,10 @@ impl Clockwork {
 
     pub(in crate::world) fn count(&mut self, object: Object) {
         match object {
-            Object::Register => {}
-            Object::Set => self.counters.adds += 1,
-            Object::List => self.counters.appends += 1,
-            Object::Numbers
-            | Object::Names
-            | Object::Session
-            | Object::Lock
-            | Object::Queue
-            | Object::Barrier
-            | Object::Lists => self.counters.visits += 1,
+            Object::REGISTER => {}
+            Object::SET => self.counters.adds += 1,
+            Object::LIST => self.counters.appends += 1,
+            _ => self.counters.visits += 1,
         }
     }
 

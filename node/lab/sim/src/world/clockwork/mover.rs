@@ -212,7 +212,7 @@ impl Clockwork {
     pub(in crate::world) fn show(&mut self, op: &Op, outcome: &Outcome) {
         let Mover::Scripted(scripted) = &mut self.mover else { return };
         let Some(version) = outcome.claims.version else { return };
-        if op.object != Object::List {
+        if op.object != Object::LIST {
             return;
         }
         let list = match (&outcome.value, &op.body) {

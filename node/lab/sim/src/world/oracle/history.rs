@@ -40,7 +40,7 @@ impl Population {
         let (beside, effort) = (Beside::default(), Effort::of(&BUDGET));
         let case = Case::new(history, Extent::Whole, &beside, &effort);
         let Some((own, others)) = kind.promises().split_first() else { return };
-        let registers = kind.object() == Object::Register;
+        let registers = kind.object() == Object::REGISTER;
         if registers {
             self.check_registers(clock, oracle, history);
         } else {
