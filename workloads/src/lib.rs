@@ -74,4 +74,5 @@ workloads! {
     barrier = BARRIER,
     txn = TXN,
     watch = WATCH,
+    log = LOG,
 }

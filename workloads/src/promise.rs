@@ -35,6 +35,8 @@ pub enum Promise {
     ReadCommitted,
     /// Writes of transactions do not cross.
     ReadUncommitted,
+    /// Of logs: what was sent stands there once, at one offset, whatever was tried again on the way.
+    ExactlyOnce,
     /// Of queues: what was put is handed out until somebody is done with it. Again, and out of its order, is
     /// allowed.
     AtLeastOnce,
@@ -48,7 +50,7 @@ pub enum Promise {
 
 impl Promise {
     /// All of them, the strongest first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Linearizable,
         Self::LinearizableUpdates,
         Self::StrictSerializable,
@@ -57,6 +59,7 @@ impl Promise {
         Self::SnapshotIsolation,
         Self::ReadCommitted,
         Self::ReadUncommitted,
+        Self::ExactlyOnce,
         Self::AtLeastOnce,
         Self::EveryChange,
         Self::Latest,
@@ -75,6 +78,7 @@ impl Promise {
             Self::SnapshotIsolation => "snapshot-isolation",
             Self::ReadCommitted => "read-committed",
             Self::ReadUncommitted => "read-uncommitted",
+            Self::ExactlyOnce => "exactly-once",
             Self::AtLeastOnce => "at-least-once",
             Self::EveryChange => "every-change",
             Self::Latest => "latest",
@@ -102,6 +106,7 @@ impl Promise {
             }
             Self::ReadCommitted => "a transaction reads only what was committed",
             Self::ReadUncommitted => "writes of transactions do not cross",
+            Self::ExactlyOnce => "what was sent stands in its log once, at one offset",
             Self::AtLeastOnce => {
                 "what was put is handed out until somebody is done with it; again, and in any order"
             }
@@ -131,6 +136,7 @@ impl Promise {
             Self::ReadUncommitted => Some(Condition::ReadUncommitted),
             Self::Linearizable
             | Self::LinearizableUpdates
+            | Self::ExactlyOnce
             | Self::AtLeastOnce
             | Self::EveryChange
             | Self::Latest

@@ -1,6 +1,6 @@
 """A client of NATS JetStream that speaks lines: one request, one answer, nothing tried again.
 
-Sets and lists are subjects of one stream with three replicas: an element is a message, and its place in the
+Sets, lists and logs are subjects of one stream with three replicas: an element is a message, and its place in the
 list is its place in the stream. A register is the last message of its subject. Queues are subjects of a
 stream of their own, which drops what is acknowledged (a work queue); each has one consumer, which hands its
 messages out to whoever asks. A watch is a consumer that begins behind a message of the stream; its position is
@@ -21,7 +21,7 @@ import time
 
 STREAM, QUEUES = "H", "Q"
 STREAMS = {
-    STREAM: {"subjects": ["set.>", "list.>", "register.>"]},
+    STREAM: {"subjects": ["set.>", "list.>", "register.>", "log.>"]},
     QUEUES: {"subjects": ["queue.>"], "retention": "workqueue"},
 }
 # The number of JetStream's error: the last message of the subject was another one.
@@ -144,7 +144,7 @@ class Connection:
         answer = json.loads(self.ask(until, subject, str(value).encode(), headers))
         error = answer.get("error")
         if error is None and answer.get("stream") in STREAMS:
-            return
+            return answer["seq"]
         if error and error.get("err_code") == WRONG_LAST_SEQUENCE:
             raise Refused("somebody was faster")
         raise Unknown(str(error or answer))
@@ -220,12 +220,27 @@ def read(connection, until, of, key):
         values.append(value)
 
 
+def poll(connection, until, key, start, most):
+    """The records of a log from an offset on. An offset is a message's place in the stream."""
+    records, place = [], start - 1
+    while len(records) < most:
+        value, place = connection.message(until, {"seq": place + 1, "next_by_subj": f"log.{key}"})
+        if value is None:
+            break
+        records.append([place, value])
+    return records
+
+
 def perform(connection, until, request):
     f, of, key, value = request["f"], request["of"], request["key"], request["value"]
     connection.makes_the_stream(until, of)
     subject = f"{of}.{key}"
     if f == "read":
         return {"type": "ok", "value": read(connection, until, of, key)}
+    if f == "send":
+        return {"type": "ok", "value": connection.publish(until, subject, value)}
+    if f == "poll":
+        return {"type": "ok", "value": poll(connection, until, key, max(value[0], 1), value[1])}
     if f in ("write", "add", "append", "enqueue"):
         connection.publish(until, subject, value)
     elif f == "watch":
@@ -280,7 +295,7 @@ def answer(connections, request):
 def main():
     connections = {}
     functions = ["read", "write", "cas", "add", "append", "enqueue", "dequeue", "acknowledge",
-                 "watch"]
+                 "watch", "send", "poll"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)

@@ -84,10 +84,21 @@ def read(connection, seconds, of, key):
     return None if found is None else int(found)
 
 
+def offset(identifier):
+    return int(identifier.split(b"-")[1])
+
+
+def poll(connection, seconds, key, start, most):
+    found = connection.ask(seconds, "XRANGE", f"log{key}", f"0-{start}", "+", "COUNT", most)
+    return [[offset(identifier), int(fields[1])] for identifier, fields in found]
+
+
 def perform(connection, seconds, request):
     f, key, value = request["f"], request["key"], request["value"]
     if f == "read":
         return {"type": "ok", "value": read(connection, seconds, request["of"], key)}
+    if f == "poll":
+        return {"type": "ok", "value": poll(connection, seconds, key, *value)}
     done = change(connection, seconds, f, key, value)
     if WAIT and done["type"] == "ok":
         try:
@@ -116,6 +127,9 @@ def change(connection, seconds, f, key, value):
         # Taken for good: there is nothing to be acknowledged. None, where nothing is there.
         found = connection.ask(seconds, "LPOP", key)
         return {"type": "ok", "value": None if found is None else int(found)}
+    elif f == "send":
+        # A record's id is 0-1, 0-2, and so on: what stands behind the 0 is its offset.
+        return {"type": "ok", "value": offset(connection.ask(seconds, "XADD", f"log{key}", "0-*", "r", value))}
     else:
         return {"type": "fail", "error": "unsupported"}
     return {"type": "ok"}
@@ -142,7 +156,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append", "enqueue", "dequeue"]
+    functions = ["read", "write", "cas", "add", "append", "enqueue", "dequeue", "send", "poll"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
