@@ -32,6 +32,7 @@ pub mod host;
 pub mod judge;
 pub mod links;
 pub mod load;
+pub mod mechanisms;
 pub mod nemesis;
 pub mod night;
 pub mod num;

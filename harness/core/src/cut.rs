@@ -38,7 +38,7 @@ impl From<Pair> for (u64, u64) {
 }
 
 /// What becomes of what a cut does not let through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severing {
     /// Nobody hears of it again while the cut holds.
     Silence,

@@ -245,6 +245,10 @@ fn run_name(args: &RunArgs, options: &RunOptions) -> Result<String, Failure> {
         let nemeses: Vec<&str> = tried.iter().map(|nemesis| nemesis.name()).collect();
         let broken = if nemeses.is_empty() { Nemesis::NONE.to_owned() } else { nemeses.join("+") };
         let work = if options.template.is_some() { "template" } else { options.workload.name() };
+        // What is said of a nemesis stays in the name of the folder, in letters that every shell takes.
+        let plain = |letter: char| if matches!(letter, '(' | ',' | '=') { '-' } else { letter };
+        let broken: String =
+            broken.chars().filter(|letter| !matches!(letter, ')' | '%')).map(plain).collect();
         return Ok(shortened(format!("{work}-{broken}")));
     };
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '.');

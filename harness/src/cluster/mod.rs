@@ -29,7 +29,6 @@ use std::sync::Arc;
 
 pub use harness_core::cut::{Cut, Severing};
 use harness_core::fault::Server;
-use harness_core::mechanism::Mechanism;
 pub use harness_systems::PortState;
 use harness_systems::{Alongside, Order, Ran};
 use runs::member::MemberId;
@@ -145,8 +144,18 @@ pub trait Cluster: Send + Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Whether it can do a class of faults; if not, why.
-    fn can(&self, class: Mechanism) -> Result<(), String>;
+    /// Whether processes of members can be stopped and go on; if not, why.
+    fn can_pause(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Whether wall clocks of members can be shifted; if not, why.
+    fn can_shift_clocks(&self) -> Result<(), String>;
+
+    /// Whether another kind of server can take a member's place; if not, why.
+    fn can_replace(&self) -> Result<(), String> {
+        Err("its members are of one kind".to_owned())
+    }
 
     /// The members, ascending: voters first, observers behind them.
     fn members(&self) -> &[MemberId];

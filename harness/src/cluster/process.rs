@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use harness_core::fault::Server;
-use harness_core::mechanism::Mechanism;
 use harness_systems::{Addresses, Dialling, Installation, Order, Ran, Site, Whereabouts};
 use runs::events::Event;
 use runs::member::MemberId;
@@ -312,22 +311,22 @@ impl Cluster for ProcessCluster {
         "process"
     }
 
-    fn can(&self, class: Mechanism) -> Result<(), String> {
-        match class {
-            Mechanism::Partition | Mechanism::Reject | Mechanism::Kill | Mechanism::Pause => Ok(()),
-            // A file that describes some says what is run, and that it can be was looked at.
-            Mechanism::Application | Mechanism::Own => Ok(()),
-            Mechanism::Clock if self.settings.system.traits().is_a_group => Err(
-                "a member of this system may be several processes, and a clock is shifted in one: run it in \
-                 containers"
+    fn can_shift_clocks(&self) -> Result<(), String> {
+        if self.settings.system.traits().is_a_group {
+            return Err(
+                "a member of this system may be several processes, and a clock is shifted in one: run \
+                        it in containers"
                     .to_owned(),
-            ),
-            Mechanism::Clock | Mechanism::ApplicationClock => self.clocks.can(),
-            Mechanism::Replace if self.settings.system.traits().replaces => Ok(()),
-            Mechanism::Replace => {
-                Err("there is one kind of server only: add --system zookeeper or mixed:N".to_owned())
-            }
+            );
         }
+        self.clocks.can()
+    }
+
+    fn can_replace(&self) -> Result<(), String> {
+        if self.settings.system.traits().replaces {
+            return Ok(());
+        }
+        Err("there is one kind of server only".to_owned())
     }
 
     fn members(&self) -> &[MemberId] {

@@ -47,7 +47,10 @@ fn nemeses() -> Vec<Row> {
     rows.extend(Nemesis::ALL.iter().map(|nemesis| {
         let (fewest, _) = nemesis.fewest_nodes();
         let needs = if fewest > 1 { format!(" (needs {fewest} nodes)") } else { String::new() };
-        (nemesis.name(), format!("{}{needs} [{}]", nemesis.about(), nemesis.needs().name()))
+        let parameters = nemesis.parameters().described();
+        let takes: Vec<String> = parameters.iter().map(|(name, usual)| format!("{name}={usual}")).collect();
+        let takes = if takes.is_empty() { String::new() } else { format!(" ({})", takes.join(", ")) };
+        (nemesis.name(), format!("{}{needs}{takes} [{}]", nemesis.about(), nemesis.needs().name))
     }));
     rows
 }
@@ -105,46 +108,9 @@ fn conditions() -> Vec<Row> {
     Condition::ALL.into_iter().map(|condition| (condition.name(), condition.about())).collect()
 }
 
-/// What can be broken, and where. Every class is one of [`Mechanism`], and its row says which cluster can do
-/// it.
+/// What can be broken, and where.
 fn faults() -> Vec<Row> {
-    let about = |class: Mechanism| match class {
-        Mechanism::Partition => {
-            "nothing passes in some directions, both ways or one; process: links hold it, FINs too; docker: \
-             packets are dropped"
-        }
-        Mechanism::Reject => {
-            "connections are reset, old and new; process: by the links; docker: by the packet filter"
-        }
-        Mechanism::Kill => {
-            "SIGKILL, and a new start when the fault is healed; with --lose-unsynced the log is cut back to \
-             what was synced; process, docker"
-        }
-        Mechanism::Pause => {
-            "SIGSTOP, and SIGCONT when the fault is healed; process, docker (there by the freezer of its \
-             cgroup where process_1 is set)"
-        }
-        Mechanism::Replace => {
-            "SIGTERM, and a start as the other kind of server on the same data when the fault is healed; \
-             process, with --system zookeeper or mixed:N"
-        }
-        Mechanism::Application => {
-            "an application that holds is stopped, killed or cut off from all members; process, docker, with \
-             --workload lock, election, standby, queue or barrier"
-        }
-        Mechanism::ApplicationClock => {
-            "the wall clock of an application that holds is shifted; process, docker: x86-64 and the right \
-             to ptrace"
-        }
-        Mechanism::Own => {
-            "commands of your own are run for members, by the file that describes the system; process, docker"
-        }
-        Mechanism::Clock => {
-            "the wall clock of one process is shifted, again after a restart; monotonic time and waits are \
-             not; process, docker: x86-64 and the right to ptrace"
-        }
-    };
-    Mechanism::ALL.into_iter().map(|class| (class.name(), about(class).to_owned())).collect()
+    Mechanism::ALL.iter().map(|mechanism| (mechanism.name, mechanism.about.to_owned())).collect()
 }
 
 fn mutants() -> Vec<Row> {
@@ -161,6 +127,8 @@ fn table(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use harness_core::mechanism::application::APPLICATION;
+
     use super::*;
 
     #[test]
@@ -181,7 +149,7 @@ mod tests {
             );
         }
         let (_, application) =
-            faults().into_iter().find(|(name, _)| *name == Mechanism::Application.name()).expect("a row");
+            faults().into_iter().find(|(name, _)| *name == APPLICATION.name).expect("a row");
         for workload in Kind::ALL.iter().filter(|workload| workload.applications().is_some()) {
             assert!(application.contains(workload.name()), "{} has applications too", workload.name());
         }

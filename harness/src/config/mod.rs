@@ -14,15 +14,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checker::history::Function;
-use harness_core::mechanism::Mechanism;
 use harness_systems::application::Runs;
 use harness_systems::{Settings, System, Wanted, program};
 use runs::cluster_kind::ClusterKind;
 use workloads::{Applications, Kind, Promise};
 
 use crate::exit::Failure;
+use crate::mechanisms;
 use crate::nemesis::{Nemesis, Plan};
-use crate::systems::CATALOGUE;
 use crate::text::{span, typed};
 pub use harness_core::fault::LoseUnsynced;
 pub use mutant::Planted;
@@ -205,14 +204,9 @@ impl RunOptions {
     /// What a system can't be, or can't lose, is refused before it is looked for.
     fn check_system(&self) -> Result<(), Failure> {
         let (name, system) = (self.system.name(), self.system.traits());
-        if !system.replaces
-            && let Some(nemesis) = self.nemeses.iter().find(|nemesis| nemesis.needs() == Mechanism::Replace)
-        {
-            return Err(Failure::usage(format!(
-                "--nemesis {}: there is one kind of server only; add --system {}",
-                nemesis.name(),
-                CATALOGUE.names(|system| system.traits().replaces).join(" or ")
-            )));
+        for nemesis in &self.nemeses {
+            mechanisms::suits(nemesis.needs(), &*self.system)
+                .map_err(|why| Failure::usage(format!("--nemesis {}: {why}", nemesis.name())))?;
         }
         if self.observers > 0 && !system.observers {
             return Err(Failure::usage(format!(
@@ -237,7 +231,6 @@ impl RunOptions {
             )));
         }
         self.check_services()?;
-        self.check_groups()?;
         if let Some(why) = self.system.refuses(self.cluster.kind) {
             return Err(Failure::usage(format!("--system {name}: {why}")));
         }
@@ -255,23 +248,6 @@ impl RunOptions {
             )));
         }
         if system.tells_synced { Ok(()) } else { self.check_loss(system.whose) }
-    }
-
-    /// A clock is shifted in one process, and a member may be several.
-    fn check_groups(&self) -> Result<(), Failure> {
-        let system = self.system.traits();
-        let shifts = |nemesis: &&Nemesis| nemesis.needs() == Mechanism::Clock;
-        match self.nemeses.iter().find(shifts) {
-            Some(nemesis) if system.is_a_group && system.runs_only_in(ClusterKind::Process) => {
-                Err(Failure::usage(format!(
-                    "--nemesis {}: a member of {} may be several processes, and a clock is shifted in one; \
-                     run it in containers, by a Compose file",
-                    nemesis.name(),
-                    self.system.name()
-                )))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// What a file says of its members, no flag says otherwise.
@@ -450,7 +426,8 @@ impl RunOptions {
 
     /// Nobody but the bundled node tells what it has synced.
     fn check_loss(&self, whose: &str) -> Result<(), Failure> {
-        let loses = |nemesis: &&Nemesis| nemesis.kills() && self.lose_unsynced.applies_to(**nemesis);
+        let loses =
+            |nemesis: &&Nemesis| nemesis.may_lose_unsynced() && self.lose_unsynced.applies_to(**nemesis);
         match self.nemeses.iter().find(loses) {
             Some(nemesis) => Err(Failure::usage(format!(
                 "--nemesis {}: what {whose} has synced is not known, so it can't lose the rest; add \
@@ -570,7 +547,13 @@ impl RunOptions {
                      `leader` (of `[member]`, or of `x-harness` in a Compose file), or take {}",
                     nemesis.name(),
                     self.system.name(),
-                    aimless()
+                    aimless(&*self.system)
+                )));
+            }
+            if let (ClusterKind::Sim, Err(why)) = (self.cluster.kind, nemesis.needs().virtually) {
+                return Err(Failure::usage(format!(
+                    "--nemesis {}: {why}; write --cluster process or docker",
+                    nemesis.name()
                 )));
             }
             let (fewest, why) = nemesis.fewest_nodes();
@@ -668,7 +651,7 @@ impl RunOptions {
             }
         };
         let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
-        flag("nemesis", nemeses.join(","), "");
+        flag("nemesis", typed::word(&nemeses.join(",")), typed::word("").as_str());
         flag("nodes", self.nodes.to_string(), "5");
         flag("observers", self.observers.to_string(), "0");
         if self.cluster.reason == ASKED_FOR {
@@ -741,9 +724,11 @@ pub fn usual_interval(system: &dyn System, workload: Kind) -> Duration {
 }
 
 /// The nemeses of members that aim at nobody's role, to choose from.
-fn aimless() -> String {
+fn aimless(system: &dyn System) -> String {
     let aims = |nemesis: &&Nemesis| {
-        nemesis.needs_leader() || nemesis.hits_applications() || nemesis.needs() == Mechanism::Replace
+        nemesis.needs_leader()
+            || nemesis.hits_applications()
+            || mechanisms::suits(nemesis.needs(), system).is_err()
     };
     let names: Vec<&str> =
         Nemesis::ALL.iter().filter(|nemesis| !aims(nemesis)).map(|nemesis| nemesis.name()).collect();

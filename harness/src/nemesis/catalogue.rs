@@ -8,7 +8,7 @@ use crate::text::suggest;
 
 /// Reads a list as typed: `kill-one,pause-leader`, or `none`. `own` are those of the system's file.
 pub fn parse_list(text: &str, own: &[Nemesis]) -> Result<Vec<Nemesis>, String> {
-    let names: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let names: Vec<&str> = apart(text).into_iter().map(str::trim).filter(|name| !name.is_empty()).collect();
     if names.is_empty() {
         return Err("--nemesis is empty: write `none` for a run without faults".to_owned());
     }
@@ -20,7 +20,7 @@ pub fn parse_list(text: &str, own: &[Nemesis]) -> Result<Vec<Nemesis>, String> {
         if name == Nemesis::NONE {
             return Err("`none` stands alone: leave it out of a list of nemeses".to_owned());
         }
-        let nemesis = named(name, own).ok_or_else(|| unknown(name, own))?;
+        let nemesis = named(name, own)?;
         if list.contains(&nemesis) {
             return Err(format!("`{name}` stands twice in --nemesis; they take turns evenly anyway"));
         }
@@ -34,11 +34,44 @@ pub fn parse_list(text: &str, own: &[Nemesis]) -> Result<Vec<Nemesis>, String> {
 /// # Errors
 /// The name that nobody knows.
 pub fn known(schedule: runs::schedule::Schedule, own: &[Nemesis]) -> Result<Schedule, String> {
-    schedule.try_map(|name| named(&name, own).ok_or_else(|| unknown(&name, own)))
+    schedule.try_map(|name| named(&name, own))
 }
 
-fn named(name: &str, own: &[Nemesis]) -> Option<Nemesis> {
-    Nemesis::from_name(name).or_else(|| own.iter().copied().find(|nemesis| nemesis.name() == name))
+/// The names of a list: commas between parentheses belong to a name.
+fn apart(text: &str) -> Vec<&str> {
+    let (mut names, mut depth, mut from) = (Vec::new(), 0_u32, 0);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                names.push(&text[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    names.push(&text[from..]);
+    names
+}
+
+/// The nemesis that is written so, with its parameters: `slow-one(latency=200ms)`.
+fn named(written: &str, own: &[Nemesis]) -> Result<Nemesis, String> {
+    let (name, parameters) = match written.split_once('(') {
+        None => (written, None),
+        Some((name, rest)) => {
+            let Some(inside) = rest.strip_suffix(')') else {
+                return Err(format!("`{written}` has no `)` at its end: write NAME(PARAMETER=VALUE,...)"));
+            };
+            (name.trim_end(), Some(inside))
+        }
+    };
+    let of_the_file = || own.iter().copied().find(|nemesis| nemesis.name() == name);
+    let nemesis = Nemesis::from_name(name).or_else(of_the_file).ok_or_else(|| unknown(name, own))?;
+    match parameters {
+        None => Ok(nemesis),
+        Some(parameters) => nemesis.with(parameters).map_err(|why| format!("--nemesis {name}: {why}")),
+    }
 }
 
 fn unknown(name: &str, own: &[Nemesis]) -> String {
@@ -75,6 +108,12 @@ mod tests {
         assert!(parse_list("none,kill-one", &[]).expect_err("none alone").contains("stands alone"));
         assert!(parse_list("kill-one,kill-one", &[]).expect_err("twice").contains("twice"));
         assert!(parse_list(",", &[]).expect_err("empty").contains("empty"));
+        assert!(parse_list("kill-one(x=1", &[]).expect_err("open").contains("has no `)`"));
+        let error = parse_list("kill-one(x=1,y=2),kill-all", &[]).expect_err("takes none");
+        assert_eq!(
+            error,
+            "--nemesis kill-one: there is no parameter `x`; it takes no parameters; leave out the parentheses"
+        );
     }
 
     #[test]

@@ -4,24 +4,21 @@
 //! in the tasks: `asked` before the one call that has the cluster do it, `injected` behind it. Nothing else
 //! stands between the two.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use harness_core::fault::action::Action;
+use harness_core::fault::in_force::InForce;
+use harness_core::mechanism::Action;
 use harness_core::nemeses::{Answer, Command, Injection, LaneId, Look, Undoing};
-use harness_core::proof::Proof;
-use runs::events::{Event, Stamped};
 use runs::faults::FaultTransition;
-use runs::member::MemberId;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
-use super::own::Fault;
-use super::proof;
 use crate::applications::Applications;
-use crate::clock::{RunClock, RunNs, milliseconds};
-use crate::cluster::{Cluster, Traffic};
+use crate::clock::{RunClock, milliseconds};
+use crate::cluster::Cluster;
 use crate::load::Recorder;
+use crate::mechanisms::{self, At, Driver, Kept};
 use crate::progress::Progress;
 use crate::store::journal::Journal;
 
@@ -47,31 +44,6 @@ impl Tools {
         tracing::debug!(fault = line.fault, phase = ?line.phase, at_ms = milliseconds(line.time));
         self.journal.write(line)
     }
-
-    fn applications(&self) -> anyhow::Result<&Applications> {
-        self.applications.as_deref().ok_or_else(|| anyhow!("there are no applications"))
-    }
-
-    /// The starts of these members since `from` that came up with the true time first, in words.
-    fn gaps(&self, members: &[MemberId], from: RunNs) -> Option<String> {
-        let gap = |stamped: &Stamped| match stamped.event {
-            Event::Clock { gap_ns: Some(gap_ns), .. } => Some(format!(
-                "n{} was started again while it was shifted, and ran unshifted for {:.1} ms",
-                stamped.node.0,
-                milliseconds(gap_ns)
-            )),
-            _ => None,
-        };
-        let gaps: Vec<String> = self
-            .cluster
-            .events()
-            .events()
-            .iter()
-            .filter(|stamped| stamped.time >= from && members.contains(&stamped.node))
-            .filter_map(gap)
-            .collect();
-        (!gaps.is_empty()).then(|| gaps.join("; "))
-    }
 }
 
 /// What carries commands out, and what is being carried out.
@@ -85,7 +57,7 @@ pub struct Runner {
 impl Runner {
     /// Nothing is being carried out.
     pub fn new(tools: Tools) -> Self {
-        let work = Work { tools, before: Arc::default(), not_there: Arc::default() };
+        let work = Work { tools, kept: Arc::default() };
         Self { work, tasks: JoinSet::new(), lanes: HashMap::new(), watches: HashMap::new() }
     }
 
@@ -141,25 +113,25 @@ pub type Answered = (LaneId, anyhow::Result<Answer>);
 #[derive(Clone)]
 struct Work {
     tools: Tools,
-    /// What had passed the cuts in force when they came.
-    before: Arc<Mutex<BTreeMap<String, Traffic>>>,
-    /// What was seen of the faults of the user's own before they came.
-    not_there: Arc<Mutex<BTreeMap<String, Proof>>>,
+    /// What is kept of faults until their end.
+    kept: Arc<Kept>,
 }
 
 impl Work {
-    fn before(&self) -> MutexGuard<'_, BTreeMap<String, Traffic>> {
-        self.before.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A fault of the user's own, if the action is one.
-    fn own<'a>(&'a self, action: &'a Action, id: &'a str) -> Option<Fault<'a>> {
-        let Action::Own { own, members } = action else { return None };
-        Some(Fault { cluster: &self.tools.cluster, own: *own, members, id })
-    }
-
-    fn not_there(&self) -> MutexGuard<'_, BTreeMap<String, Proof>> {
-        self.not_there.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What a fault is carried out with, and what does it.
+    fn at<'a>(
+        &'a self,
+        fault: &'a str,
+        action: &'a Action,
+        in_force: &'a InForce,
+    ) -> anyhow::Result<(At<'a>, &'static dyn Driver)> {
+        let Tools { cluster, applications, .. } = &self.tools;
+        let mechanism = action.mechanism();
+        let driver = mechanisms::on(mechanism, &**cluster).map_err(|why| {
+            anyhow!("{fault}: the {} cluster can't {}: {why}", cluster.name(), mechanism.name)
+        })?;
+        let applications = applications.as_deref();
+        Ok((At { cluster, applications, fault, action, in_force, kept: &self.kept }, driver))
     }
 
     async fn inject(self, order: Injection) -> anyhow::Result<Answer> {
@@ -168,103 +140,40 @@ impl Work {
         if cluster.events().leader() != aimed_by {
             return Ok(Answer::Stale);
         }
-        let fault = asked.fault.clone();
-        if let Action::Application { holder, harm } = &action {
-            let write = || self.tools.write(asked.at(clock.now()));
-            let done = self.tools.applications()?.harm(holder, *harm, write).await?;
-            return Ok(if done { Answer::Injected(clock.now()) } else { Answer::Stale });
+        let (fault, nothing) = (asked.fault.clone(), InForce::default());
+        let (at, driver) = self.at(&fault, &action, &nothing)?;
+        if driver.look_before(&at).await? && cluster.events().leader() != aimed_by {
+            return Ok(Answer::Stale);
         }
-        if let Some(own) = self.own(&action, &fault) {
-            let proof = own.is_not_there().await;
-            self.not_there().insert(fault.clone(), proof);
-            // That took a moment, in which somebody else may have begun to lead.
-            if cluster.events().leader() != aimed_by {
-                return Ok(Answer::Stale);
-            }
-        }
-        self.tools.write(asked.at(clock.now()))?;
-        let mut before = Traffic::default();
-        match &action {
-            Action::Cut(cut) => before = cluster.cut(&fault, cut).await?,
-            Action::Kill { members } => cluster.kill(members).await?,
-            Action::Replace { members, .. } => cluster.retire(members).await?,
-            Action::Pause { members } => cluster.pause(members).await?,
-            Action::Clock { members, offset_ns } => cluster.shift_clock(members, *offset_ns).await?,
-            Action::Own { own, members } => {
-                Fault { cluster, own: *own, members, id: &fault }.inflict().await?;
-            }
-            // Done before.
-            Action::Application { .. } => {}
+        let write = Box::new(|| self.tools.write(asked.at(clock.now())));
+        if !driver.inject(&at, write).await? {
+            return Ok(Answer::Stale);
         }
         let injected = clock.now();
-        if let Action::Cut(_) = &action {
-            before = before.settled_by(cluster.traffic().await?);
-            self.before().insert(fault, before);
-        }
+        driver.settle(&at).await?;
         Ok(Answer::Injected(injected))
     }
 
     async fn prove(self, look: Look) -> anyhow::Result<Answer> {
-        let before = self.before().get(&look.fault).cloned().unwrap_or_default();
-        if let Action::Application { holder, harm } = &look.action {
-            let applications = self.tools.applications()?;
-            let proof = proof::application_is_harmed(applications, holder, *harm).await;
-            return Ok(Answer::Looked(look.version, proof));
-        }
-        if let Some(own) = self.own(&look.action, &look.fault) {
-            let before = self.not_there().get(&look.fault).cloned();
-            let bites = own.bites(&look.in_force).await;
-            let proof = before.map_or(bites.clone(), |before| before.and(bites));
-            return Ok(Answer::Looked(look.version, proof));
-        }
-        let proof = proof::bites(&*self.tools.cluster, &look.action, &before, &look.in_force).await?;
-        Ok(Answer::Looked(look.version, proof))
+        let (at, driver) = self.at(&look.fault, &look.action, &look.in_force)?;
+        Ok(Answer::Looked(look.version, mechanisms::bites(driver, &at).await?))
     }
 
     async fn undo(self, order: Undoing) -> anyhow::Result<Answer> {
-        let Undoing { action, injected, loses_unsynced, healing, .. } = order;
-        let Tools { cluster, clock, .. } = &self.tools;
-        let fault = healing.fault.clone();
+        let Undoing { action, injected, healing, .. } = order;
+        let (fault, nothing) = (healing.fault.clone(), InForce::default());
+        let clock = &self.tools.clock;
         // A disk that takes no further line is no reason to leave anything broken.
         let written = self.tools.write(healing.at(clock.now()));
-        let mut seen = None;
-        match &action {
-            Action::Cut(cut) => {
-                let way = cluster.way_round(cut).await;
-                let after = cluster.heal(&fault).await?;
-                let before = self.before().remove(&fault).unwrap_or_default();
-                seen = Some(proof::at_the_end_of_a_cut(cut, &before, &after, way?));
-            }
-            Action::Kill { members } => cluster.restart(members, loses_unsynced).await?,
-            Action::Replace { members, by } => cluster.restart_as(members, *by).await?,
-            Action::Pause { members } => cluster.resume(members).await?,
-            Action::Application { holder, harm } => {
-                let crossed = self.tools.applications()?.undo(holder, *harm).await?;
-                seen = crossed.map(proof::at_the_end_of_a_cut_application);
-            }
-            Action::Own { own, members } => {
-                self.not_there().remove(&fault);
-                seen = Fault { cluster, own: *own, members, id: &fault }.undo().await?;
-            }
-            Action::Clock { members, .. } => {
-                cluster.shift_clock(members, 0).await?;
-                seen = self.tools.gaps(members, injected).map(|words| Proof::new(true, words));
-            }
-        }
-        let at = clock.now();
-        written.map(|()| Answer::Undone(at, seen))
+        let (at, driver) = self.at(&fault, &action, &nothing)?;
+        let seen = driver.undo(&at, injected).await?;
+        let undone = clock.now();
+        self.kept.forget(&fault);
+        written.map(|()| Answer::Undone(undone, seen))
     }
 
     async fn watch(self, look: Look) -> anyhow::Result<Answer> {
-        let mut proof = proof::is_gone(&*self.tools.cluster, &look.action, &look.in_force).await?;
-        if let Action::Application { holder, harm } = &look.action {
-            proof = proof.and(proof::application_is_well(self.tools.applications()?, holder, *harm).await);
-        }
-        if let Some(own) = self.own(&look.action, &look.fault)
-            && let Some(gone) = own.is_gone(&look.in_force).await
-        {
-            proof = proof.and(gone);
-        }
-        Ok(Answer::Looked(look.version, proof))
+        let (at, driver) = self.at(&look.fault, &look.action, &look.in_force)?;
+        Ok(Answer::Looked(look.version, mechanisms::is_gone(driver, &at).await?))
     }
 }

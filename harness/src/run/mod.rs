@@ -41,6 +41,7 @@ use crate::events::EventLog;
 use crate::exit::Failure;
 use crate::judge::live::Live;
 use crate::load::{Queue, Recorder, Shared};
+use crate::mechanisms;
 use crate::nemesis::Schedule;
 use crate::num::{index, wide};
 use crate::progress::Progress;
@@ -228,7 +229,7 @@ fn settings(prepared: &Prepared) -> MemberSettings {
 /// A fault that the cluster can't do is refused before anything starts, never skipped.
 fn refuse_what_it_cannot(prepared: &Prepared, cluster: &dyn Cluster) -> Result<(), Failure> {
     for nemesis in prepared.schedule.kinds() {
-        cluster.can(nemesis.needs()).map_err(|why| {
+        mechanisms::on(nemesis.needs(), cluster).map_err(|why| {
             Failure::usage(format!("the {} cluster can't do {}: {why}", cluster.name(), nemesis.name()))
         })?;
     }

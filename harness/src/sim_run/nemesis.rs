@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use harness_core::fault::action::Action;
+use harness_core::condition::Condition;
+use harness_core::cut::{Pair, Severing};
 use harness_core::nemeses::{
     self, Answer, Command, Injection, LaneId, Look, RECOVERY_PATIENCE_NS, Sight, Undoing,
 };
@@ -16,7 +17,6 @@ use runs::member::MemberId;
 
 use super::proof::{self, Arrived};
 use super::server;
-use crate::cluster::{Cut, Severing};
 use crate::events::EventLog;
 use crate::store::journal::Journal;
 
@@ -75,7 +75,7 @@ impl Runner {
             }
             Command::Inject(order) => {
                 self.journal.write(order.asked.clone().at(now))?;
-                self.inject(world, &order)?;
+                self.inject(world, &order);
                 Some((order.lane, Answer::Injected(now)))
             }
             Command::Prove(look) => {
@@ -84,7 +84,7 @@ impl Runner {
             }
             Command::Undo(order) => {
                 self.journal.write(order.healing.clone().at(now))?;
-                let seen = self.undo(world, &order)?;
+                let seen = self.undo(world, &order);
                 Some((order.lane, Answer::Undone(now, seen)))
             }
             Command::Watch(look) => {
@@ -97,53 +97,49 @@ impl Runner {
         })
     }
 
-    fn inject(&mut self, world: &mut dyn Ensemble, order: &Injection) -> anyhow::Result<()> {
-        match &order.action {
-            Action::Cut(cut) => {
-                world.cut(&directions(cut), severing(cut));
-                self.before.insert(order.asked.fault.clone(), proof::arrived(world, cut));
-            }
-            Action::Kill { members } => {
-                members.iter().for_each(|member| world.kill(server(*member), order.loses_unsynced));
-            }
-            Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
-            Action::Application { .. } => anyhow::bail!("applications are processes"),
-            Action::Own { .. } => anyhow::bail!("commands find no member of a virtual world"),
-            Action::Pause { members } => members.iter().for_each(|member| world.pause(server(*member))),
-            Action::Clock { members, offset_ns } => {
-                members.iter().for_each(|member| world.shift_clock(server(*member), offset_ns / 1_000_000));
+    fn inject(&mut self, world: &mut dyn Ensemble, order: &Injection) {
+        for condition in order.action.conditions() {
+            match condition {
+                Condition::Link(pair, link) => {
+                    if let Some(how) = link.severed {
+                        world.cut(&[direction(pair)], severing(how));
+                    }
+                }
+                Condition::Ended { member, loses_unsynced } => world.kill(server(member), loses_unsynced),
+                Condition::Stopped(member) => world.pause(server(member)),
+                Condition::Clock { member, offset_ns } => {
+                    world.shift_clock(server(member), offset_ns / 1_000_000);
+                }
             }
         }
-        Ok(())
+        self.before.insert(order.asked.fault.clone(), proof::arrived(world, &order.action));
     }
 
-    fn undo(&mut self, world: &mut dyn Ensemble, order: &Undoing) -> anyhow::Result<Option<Proof>> {
-        match &order.action {
-            Action::Cut(cut) => {
-                let before = self.before.remove(&order.healing.fault).unwrap_or_default();
-                let seen = proof::at_the_end_of_a_cut(world, cut, &before);
-                world.mend(&directions(cut), severing(cut));
-                return Ok(Some(seen));
-            }
-            Action::Kill { members } => members.iter().for_each(|member| world.start(server(*member))),
-            Action::Replace { .. } => anyhow::bail!("the simulator has one kind of server"),
-            Action::Application { .. } => anyhow::bail!("applications are processes"),
-            Action::Own { .. } => anyhow::bail!("commands find no member of a virtual world"),
-            Action::Pause { members } => members.iter().for_each(|member| world.resume(server(*member))),
-            Action::Clock { members, .. } => {
-                members.iter().for_each(|member| world.shift_clock(server(*member), 0));
+    fn undo(&mut self, world: &mut dyn Ensemble, order: &Undoing) -> Option<Proof> {
+        let before = self.before.remove(&order.healing.fault).unwrap_or_default();
+        let seen = proof::at_the_end(world, &order.action, &before);
+        for condition in order.action.conditions() {
+            match condition {
+                Condition::Link(pair, link) => {
+                    if let Some(how) = link.severed {
+                        world.mend(&[direction(pair)], severing(how));
+                    }
+                }
+                Condition::Ended { member, .. } => world.start(server(member)),
+                Condition::Stopped(member) => world.resume(server(member)),
+                Condition::Clock { member, .. } => world.shift_clock(server(member), 0),
             }
         }
-        Ok(None)
+        seen
     }
 }
 
-fn directions(cut: &Cut) -> Vec<(ServerId, ServerId)> {
-    cut.pairs.iter().map(|pair| (server(pair.from), server(pair.to))).collect()
+fn direction(pair: Pair) -> (ServerId, ServerId) {
+    (server(pair.from), server(pair.to))
 }
 
-fn severing(cut: &Cut) -> planned::Severing {
-    match cut.how {
+fn severing(how: Severing) -> planned::Severing {
+    match how {
         Severing::Silence => planned::Severing::Silence,
         Severing::Reject => planned::Severing::Reject,
     }

@@ -8,17 +8,18 @@
 use std::collections::BTreeMap;
 
 use lab_sim::planned::{Ensemble, Process};
+use runs::consequence::Consequences;
 use runs::member::MemberId;
 use runs::results::Reach;
 use runs::views;
 
 use super::server;
-use crate::cluster::{Cut, Severing};
 use crate::events::EventLog;
 use crate::links::protocol::Pair;
-use harness_core::fault::action::Action;
+use harness_core::condition::Quality;
 use harness_core::fault::in_force::{Expected, InForce};
-use harness_core::fault::scene::show_offset;
+use harness_core::mechanism::Action;
+use harness_core::mechanism::clock::{offset_ns, show_offset};
 use harness_core::nemeses::Look;
 use harness_core::proof::Proof;
 
@@ -28,9 +29,15 @@ const CLOCK_ERROR_NS: u64 = 1_000_000;
 /// Messages that have arrived in each direction of a cut.
 pub(super) type Arrived = BTreeMap<Pair, u64>;
 
-/// The same, at this moment.
-pub(super) fn arrived(world: &dyn Ensemble, cut: &Cut) -> Arrived {
-    cut.pairs.iter().map(|pair| (*pair, world.delivered(server(pair.from), server(pair.to)))).collect()
+/// The same of what lets nothing pass, at this moment.
+pub(super) fn arrived(world: &dyn Ensemble, action: &Action) -> Arrived {
+    let (pairs, _) = action.silences().unwrap_or_default();
+    pairs.iter().map(|pair| (*pair, world.delivered(server(pair.from), server(pair.to)))).collect()
+}
+
+/// Which of these a fault changes.
+fn changes(action: &Action, quality: Quality) -> bool {
+    action.mechanism().virtually.is_ok_and(|all| all.contains(&quality))
 }
 
 /// Whether an injected fault bites.
@@ -40,21 +47,21 @@ pub(super) fn bites(
     in_force: &InForce,
     members: &[MemberId],
 ) -> Proof {
-    let mut seen = match action {
-        Action::Cut(cut) => {
-            let network = network(world, in_force, members);
-            match cut.how {
-                Severing::Silence => network,
-                Severing::Reject => network.and(Proof::new(true, "connections are reset".to_owned())),
-            }
-        }
-        Action::Kill { members } | Action::Replace { members, .. } => are(world, members, Process::Gone),
-        Action::Pause { members } => are(world, members, Process::Paused),
-        Action::Clock { members: whose, .. } => clocks(world, whose, in_force, members),
-        Action::Application { .. } | Action::Own { .. } => {
-            Proof::new(false, "it is of processes alone".to_owned())
-        }
-    };
+    let mut proofs = Vec::new();
+    if changes(action, Quality::Passage) {
+        proofs.push(network(world, in_force, members));
+        let refuses = action.silences().is_some_and(|(_, refuses)| refuses);
+        proofs.extend(refuses.then(|| Proof::new(true, "connections are reset".to_owned())));
+    }
+    if changes(action, Quality::Process) {
+        let wanted = if action.consequences().ends() { Process::Gone } else { Process::Paused };
+        proofs.push(are(world, action.members(), wanted));
+    }
+    if changes(action, Quality::Clock) {
+        proofs.push(clocks(world, action.members(), in_force, members));
+    }
+    let nothing = Proof::new(false, "it is of processes alone".to_owned());
+    let mut seen = proofs.into_iter().reduce(Proof::and).unwrap_or(nothing);
     if seen.detail.matrix.is_none() {
         seen.detail.matrix = Some(in_force.matrix(members));
     }
@@ -64,44 +71,46 @@ pub(super) fn bites(
 /// Whether a healed fault is gone among those that are still in force. When none is, all must be well again.
 pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, members: &[MemberId]) -> Proof {
     let Look { action, in_force: rest, .. } = look;
-    let mut seen = if rest.is_empty() {
-        let well =
-            network(world, rest, members).and(running(world, members)).and(clocks(world, &[], rest, members));
+    let mut proofs = Vec::new();
+    if rest.is_empty() {
+        proofs.extend([network(world, rest, members), running(world, members)]);
+        proofs.push(clocks(world, &[], rest, members));
         let views = events.views();
         let serve = views::all_serve(&views);
         let stand = match (serve, views::leader_of(&views)) {
             (true, Some(leader)) => format!("all serve in epoch {} under n{}", leader.epoch, leader.id.0),
             _ => views::laggards(&views),
         };
-        well.and(Proof::new(serve, stand))
+        proofs.push(Proof::new(serve, stand));
     } else {
-        let part = match action {
-            Action::Cut(_) => network(world, rest, members),
-            Action::Kill { members: whom }
-            | Action::Replace { members: whom, .. }
-            | Action::Pause { members: whom } => {
-                let absent = rest.absent();
-                let there: Vec<MemberId> =
-                    whom.iter().copied().filter(|member| !absent.contains(member)).collect();
-                running(world, &there)
-            }
-            Action::Clock { members: whose, .. } => clocks(world, whose, rest, members),
-            Action::Application { .. } | Action::Own { .. } => {
-                Proof::new(false, "it is of processes alone".to_owned())
-            }
-        };
-        part.and(Proof::new(true, format!("{} still in force", rest.names().join(" "))))
-    };
+        if changes(action, Quality::Passage) {
+            proofs.push(network(world, rest, members));
+        }
+        if changes(action, Quality::Process) {
+            let absent = rest.absent();
+            let whom = action.members().iter().copied();
+            let there: Vec<MemberId> = whom.filter(|member| !absent.contains(member)).collect();
+            proofs.push(running(world, &there));
+        }
+        if changes(action, Quality::Clock) {
+            proofs.push(clocks(world, action.members(), rest, members));
+        }
+        proofs.push(Proof::new(true, format!("{} still in force", rest.names().join(" "))));
+    }
+    let nothing = Proof::new(false, "it is of processes alone".to_owned());
+    let mut seen = proofs.into_iter().reduce(Proof::and).unwrap_or(nothing);
     seen.detail.epoch = views::highest_epoch(&events.views());
     seen
 }
 
-/// What passed a cut while it held, and what wanted to.
-pub(super) fn at_the_end_of_a_cut(world: &dyn Ensemble, cut: &Cut, before: &Arrived) -> Proof {
-    let now = arrived(world, cut);
+/// What passed while nothing was to, and what wanted to; none where all might pass.
+pub(super) fn at_the_end(world: &dyn Ensemble, action: &Action, before: &Arrived) -> Option<Proof> {
+    let (pairs, _) = action.silences()?;
+    let now = arrived(world, action);
     let crossed: u64 = now.iter().map(|(pair, count)| count - before.get(pair).copied().unwrap_or(0)).sum();
-    let waiting: u64 = cut.pairs.iter().map(|pair| world.waiting(server(pair.from), server(pair.to))).sum();
-    Proof::new(crossed == 0, format!("{crossed} messages crossed while it held; {waiting} wait"))
+    let waiting: u64 = pairs.iter().map(|pair| world.waiting(server(pair.from), server(pair.to))).sum();
+    let words = format!("{crossed} messages crossed while it held; {waiting} wait");
+    Some(Proof::new(crossed == 0, words))
 }
 
 /// Severed directions must let nothing pass, and all others everything.
@@ -166,10 +175,10 @@ fn clocks(world: &dyn Ensemble, whose: &[MemberId], in_force: &InForce, members:
             words.extend(
                 is_target.then(|| format!("n{} is down or stopped, its clock was not read", member.0)),
             );
-            holds &= !is_target || in_force.offset_ns(*member) == 0;
+            holds &= !is_target || offset_ns(in_force, *member) == 0;
             continue;
         }
-        let wanted = in_force.offset_ns(*member);
+        let wanted = offset_ns(in_force, *member);
         let read = world.clock_offset_ms(server(*member)).saturating_mul(1_000_000);
         let fits = read.abs_diff(wanted) <= CLOCK_ERROR_NS;
         holds &= fits;

@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
+use crate::mechanism::clock::{CLOCK, Clock, show_offset};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use runs::clock::nanoseconds;
-use crate::mechanism::Mechanism;
 
 use super::Fault;
-use super::action::Action;
-use super::scene::{Draw, Resolved, show_offset};
+use super::scene::{Draw, Resolved};
 
 /// The fault.
 pub(super) const FAULT: Fault = Fault {
     name: "clock-bump",
     about: "shifts one member's wall clock by 0.1 to 262 s either way; the leader's every other time",
-    mechanism: Mechanism::Clock,
+    mechanism: &CLOCK,
     fewest_nodes: (1, ""),
     loses_unsynced: false,
     aim,
@@ -30,8 +29,8 @@ fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
     let target = if draw.turn.is_multiple_of(2) { draw.leader.unwrap_or(draw.any) } else { draw.any };
     let (scene, offset_ns) = (draw.scene, draw_bump_ns(&mut draw.rng));
     let sentence = format!("bump the clock of {} by {}", scene.names(&[target]), show_offset(offset_ns));
-    let action = Action::Clock { members: vec![target], offset_ns };
-    Some(scene.resolved(vec![target], action, Vec::new(), sentence))
+    let shift = Clock { members: vec![target], offset_ns };
+    Some(scene.resolved(vec![target], shift, Vec::new(), sentence))
 }
 
 /// A shift of the clock: as likely between 0.1 and 0.2 s as between 100 and 200 s, and as likely back as

@@ -1,6 +1,6 @@
 //! The application that holds, cut off from every member.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::application::APPLICATION;
 
 use super::Fault;
 use super::application::Harm;
@@ -10,7 +10,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "cut-holder",
     about: "silence between the application that holds and all members, for longer than its session",
-    mechanism: Mechanism::Application,
+    mechanism: &APPLICATION,
     fewest_nodes: (1, ""),
     loses_unsynced: false,
     aim,

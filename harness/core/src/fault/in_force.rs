@@ -7,12 +7,13 @@
 
 use std::collections::BTreeMap;
 
+use runs::consequence::Consequences;
 use runs::member::MemberId;
 use runs::results::Reach;
 
-use super::action::Action;
 use super::topology;
-use crate::cut::{Pair, Severing};
+use crate::cut::Pair;
+use crate::mechanism::{Act, Action, Mechanism, Part, Resource, Use};
 
 /// What a probe in one direction must show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +58,21 @@ impl InForce {
         self.faults.keys().cloned().collect()
     }
 
-    fn severings(&self, pair: Pair) -> impl Iterator<Item = Severing> {
-        self.faults.values().filter_map(move |action| match action {
-            Action::Cut(cut) if cut.severs(pair) => Some(cut.how),
-            _ => None,
+    /// What these do that are of this type, in the order of their names.
+    pub fn acts<T: Act>(&self) -> impl Iterator<Item = &T> {
+        self.faults.values().filter_map(Action::of)
+    }
+
+    /// What each of them does, by name.
+    pub fn actions(&self) -> impl Iterator<Item = (&str, &Action)> {
+        self.faults.iter().map(|(name, action)| (name.as_str(), action))
+    }
+
+    /// Whether whoever speaks is told so, of each fault that lets nothing pass in this direction.
+    fn severings(&self, pair: Pair) -> impl Iterator<Item = bool> {
+        self.faults.values().filter_map(move |action| {
+            let (directions, refuses) = action.silences()?;
+            directions.contains(&pair).then_some(refuses)
         })
     }
 
@@ -73,7 +85,7 @@ impl InForce {
     pub fn expected(&self, pair: Pair) -> Expected {
         if self.severs(pair) {
             Expected::Severed
-        } else if self.severings(pair.back()).any(|how| how == Severing::Reject) {
+        } else if self.severings(pair.back()).any(|refuses| refuses) {
             Expected::Either
         } else {
             Expected::Arrives
@@ -82,65 +94,53 @@ impl InForce {
 
     /// The members whose processes were ended.
     pub fn killed(&self) -> Vec<MemberId> {
-        self.members_of(|action| matches!(action, Action::Kill { .. } | Action::Replace { .. }))
+        self.members_of(|action| action.consequences().ends())
     }
 
     /// The members whose processes are stopped.
     pub fn paused(&self) -> Vec<MemberId> {
-        self.members_of(|action| matches!(action, Action::Pause { .. }))
+        self.members_of(|action| action.consequences().stops())
     }
 
     /// Both: who neither speaks nor listens, whatever the network does.
     pub fn absent(&self) -> Vec<MemberId> {
-        let is_away = |action: &Action| {
-            matches!(action, Action::Kill { .. } | Action::Replace { .. } | Action::Pause { .. })
-        };
-        self.members_of(is_away)
+        self.members_of(|action| action.consequences().takes_away())
     }
 
-    /// The members at which faults of the user's own are aimed: nobody knows what those do to them.
-    pub fn owned(&self) -> Vec<MemberId> {
-        self.members_of(|action| matches!(action, Action::Own { .. }))
+    /// The members at which something is aimed of which nobody knows what it does to them.
+    fn unknown(&self) -> Vec<MemberId> {
+        self.members_of(|action| action.consequences().is_unknown())
     }
 
     fn members_of(&self, of: impl Fn(&Action) -> bool) -> Vec<MemberId> {
-        let mut members: Vec<MemberId> = self
-            .faults
-            .values()
-            .filter(|action| of(action))
-            .flat_map(|action| match action {
-                Action::Kill { members }
-                | Action::Replace { members, .. }
-                | Action::Pause { members }
-                | Action::Clock { members, .. }
-                | Action::Own { members, .. } => members.clone(),
-                Action::Cut(_) | Action::Application { .. } => Vec::new(),
-            })
-            .collect();
+        let those = self.faults.values().filter(|action| of(action));
+        let mut members: Vec<MemberId> = those.flat_map(|action| action.members().to_vec()).collect();
         members.sort_unstable();
         members.dedup();
         members
     }
 
-    /// Whether a fault hits this application.
-    pub fn hits_application(&self, application: u64) -> bool {
-        self.faults.values().any(|action| match action {
-            Action::Application { holder, .. } => holder.application == application,
-            _ => false,
-        })
+    /// Whether somebody occupies this in a way that leaves no room for this use of it.
+    pub fn collides(&self, resource: Resource, wanted: Use) -> bool {
+        let occupied = self.faults.values().flat_map(|action| action.occupies());
+        occupied.into_iter().any(|(taken, how)| taken == resource && how.collides(wanted))
     }
 
-    /// How far a member's wall clock is to be off. Of several shifts the last by name holds, because each is
-    /// against the true clock; a list of nemeses has only one that shifts.
-    pub fn offset_ns(&self, member: MemberId) -> i64 {
-        let offset = |action: &Action| match action {
-            Action::Clock { members, offset_ns } if members.contains(&member) => Some(*offset_ns),
-            _ => None,
-        };
-        self.faults.values().filter_map(offset).next_back().unwrap_or(0)
+    /// Whether a fault of this mechanism may hit this member: whose process another fault holds alone is
+    /// nobody's target, whatever else is done to it.
+    pub fn leaves_free(&self, member: MemberId, mechanism: &Mechanism) -> bool {
+        let process = [(Part::Process, Use::Shared)];
+        let wanted = process.iter().chain(mechanism.occupies);
+        !wanted.into_iter().any(|(part, how)| self.collides(Resource::Of(member, *part), *how))
     }
 
-    /// The members that can be served under all of it, whatever a fault of the user's own does to its
+    /// By how much a step that waits for something once takes longer at most, all taken together, in ns.
+    pub fn slows_ns(&self) -> u64 {
+        let slowing = self.faults.values().map(|action| action.consequences().slows_ns());
+        slowing.fold(0, u64::saturating_add)
+    }
+
+    /// The members that can be served under all of it, whatever one of which nobody knows does to its
     /// targets; empty when no quorum of the voters remains.
     pub fn majority_side(
         &self,
@@ -148,7 +148,7 @@ impl InForce {
         voters: &[MemberId],
         leader: Option<MemberId>,
     ) -> Vec<MemberId> {
-        let away = [self.absent(), self.owned()].concat();
+        let away = [self.absent(), self.unknown()].concat();
         topology::majority_side(members, voters, &away, leader, &|pair| self.severs(pair))
     }
 
@@ -182,84 +182,4 @@ impl InForce {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cut::Cut;
-
-    fn ids(ids: &[u64]) -> Vec<MemberId> {
-        ids.iter().copied().map(MemberId).collect()
-    }
-
-    fn five() -> Vec<MemberId> {
-        ids(&[1, 2, 3, 4, 5])
-    }
-
-    fn off(member: u64, how: Severing) -> Action {
-        let others = five().into_iter().filter(|other| other.0 != member).collect();
-        Action::Cut(Cut::between(&[ids(&[member]), others], how))
-    }
-
-    #[test]
-    fn what_one_fault_severs_stays_severed_when_another_is_healed() {
-        let mut force = InForce::only("F1", &off(1, Severing::Silence));
-        force.insert("F2", off(2, Severing::Silence));
-        force.remove("F1");
-        assert_eq!(force.expected(Pair::from((1, 2))), Expected::Severed);
-        assert_eq!(force.expected(Pair::from((1, 3))), Expected::Arrives);
-        force.remove("F2");
-        assert!(force.is_empty());
-        assert_eq!(force.expected(Pair::from((1, 2))), Expected::Arrives);
-    }
-
-    #[test]
-    fn beside_a_reset_in_one_direction_nothing_is_expected_of_the_other() {
-        let pairs = vec![Pair::from((1, 2))];
-        let force = InForce::only("F1", &Action::Cut(Cut { pairs, how: Severing::Reject }));
-        assert_eq!(force.expected(Pair::from((1, 2))), Expected::Severed);
-        assert_eq!(force.expected(Pair::from((2, 1))), Expected::Either);
-        assert_eq!(force.expected(Pair::from((2, 3))), Expected::Arrives);
-    }
-
-    #[test]
-    fn a_quorum_is_counted_over_all_faults_together() {
-        let members = five();
-        let mut force = InForce::only("F1", &off(1, Severing::Silence));
-        assert_eq!(force.majority_side(&members, &members, None), ids(&[2, 3, 4, 5]));
-        force.insert("F2", Action::Kill { members: ids(&[2]) });
-        assert_eq!(force.majority_side(&members, &members, None), ids(&[3, 4, 5]));
-        force.insert("F3", Action::Pause { members: ids(&[3]) });
-        assert!(force.majority_side(&members, &members, None).is_empty());
-        force.remove("F1");
-        assert_eq!(force.majority_side(&members, &members, None), ids(&[1, 4, 5]));
-    }
-
-    #[test]
-    fn who_is_down_or_stopped_reaches_nobody() {
-        let mut force = InForce::only("F1", &Action::Kill { members: ids(&[2]) });
-        force.insert("F2", off(1, Severing::Silence));
-        let seen = force.matrix(&ids(&[1, 2, 3]));
-        assert_eq!(seen[0], [Reach::Reached, Reach::NotReached, Reach::NotReached]);
-        assert_eq!(seen[1], [Reach::NotReached, Reach::Reached, Reach::NotReached]);
-        assert_eq!(seen[2], [Reach::NotReached, Reach::NotReached, Reach::Reached]);
-    }
-
-    #[test]
-    fn a_leader_that_is_gone_or_alone_is_deposed_and_one_whose_clock_is_off_is_not() {
-        let members = five();
-        let deposes = |action: &Action| InForce::only("F1", action).deposes(MemberId(1), &members);
-        assert!(deposes(&off(1, Severing::Reject)));
-        assert!(deposes(&Action::Pause { members: ids(&[1]) }));
-        assert!(!deposes(&off(2, Severing::Silence)));
-        assert!(!deposes(&Action::Kill { members: ids(&[2, 3]) }));
-        assert!(deposes(&Action::Kill { members: ids(&[2, 3, 4]) }));
-        assert!(!deposes(&Action::Clock { members: ids(&[1]), offset_ns: 1 }));
-    }
-
-    #[test]
-    fn a_clock_is_off_only_where_and_while_it_is_shifted() {
-        let mut force = InForce::only("F1", &Action::Clock { members: ids(&[3]), offset_ns: -7 });
-        assert_eq!((force.offset_ns(MemberId(3)), force.offset_ns(MemberId(1))), (-7, 0));
-        force.remove("F1");
-        assert_eq!(force.offset_ns(MemberId(3)), 0);
-    }
-}
+mod tests;

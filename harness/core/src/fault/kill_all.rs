@@ -1,6 +1,6 @@
 //! Every process, killed at once.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::kill::KILL;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -9,7 +9,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "kill-all",
     about: "SIGKILL to all at once; their logs are cut back to what was synced",
-    mechanism: Mechanism::Kill,
+    mechanism: &KILL,
     fewest_nodes: (1, ""),
     loses_unsynced: true,
     aim,

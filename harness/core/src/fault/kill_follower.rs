@@ -1,7 +1,7 @@
 //! The process of a member that does not lead, killed.
 
+use crate::mechanism::kill::KILL;
 use rand::seq::IndexedRandom;
-use crate::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::Fault;
@@ -11,7 +11,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "kill-follower",
     about: "SIGKILL to a member that does not lead, started again when the fault is healed",
-    mechanism: Mechanism::Kill,
+    mechanism: &KILL,
     fewest_nodes: (2, "a member alone leads itself: take kill-one"),
     loses_unsynced: false,
     aim,

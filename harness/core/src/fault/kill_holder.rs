@@ -1,6 +1,6 @@
 //! The application that holds, killed.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::application::APPLICATION;
 
 use super::Fault;
 use super::application::Harm;
@@ -10,7 +10,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "kill-holder",
     about: "SIGKILL to the application that holds; another one takes its place at once",
-    mechanism: Mechanism::Application,
+    mechanism: &APPLICATION,
     fewest_nodes: (1, ""),
     loses_unsynced: false,
     aim,

@@ -1,6 +1,6 @@
 //! The leader's process, killed.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::kill::KILL;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -9,7 +9,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "kill-leader",
     about: "SIGKILL to the leader, started again when the fault is healed",
-    mechanism: Mechanism::Kill,
+    mechanism: &KILL,
     fewest_nodes: (1, ""),
     loses_unsynced: false,
     aim,

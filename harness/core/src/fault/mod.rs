@@ -2,22 +2,21 @@
 //!
 //! A kind of fault is a value, one file each, and a line in the list below: its name, its sentence, the
 //! mechanism that a cluster needs for it, the smallest ensemble on which it means anything, and its aim. The
-//! aim decides at the moment of injection whom it hits ([`scene`]), and makes of a shape of [`topology`] an
-//! [`action`] that a cluster carries out. Several faults may act at once: [`in_force`] is what follows from
-//! all of them together. The swarm of `harness sim` draws from the same catalogue, and what only a virtual
+//! aim decides at the moment of injection whom it hits ([`scene`]), and makes of a shape of [`topology`] what
+//! a [`mechanism`](crate::mechanism) carries out. Several faults may act at once: [`in_force`] is what follows
+//! from all of them together. The swarm of `harness sim` draws from the same catalogue, and what only a virtual
 //! world can do beside it ([`SwarmFault`]). Beside the catalogue there are the faults of the user's own
 //! ([`own`]), which a system's file describes.
 
-pub mod action;
 pub mod application;
 pub mod in_force;
 pub mod own;
 pub mod scene;
+pub mod server;
 pub mod topology;
 
 mod lose_unsynced;
 mod own_aim;
-mod server;
 mod swarm;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +24,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use crate::mechanism::Mechanism;
+use crate::mechanism::own::OWN;
+use crate::parameter::Parameters;
 use runs::kinds::FaultKind;
 use runs::member::MemberId;
 use serde::{Serialize, Serializer};
@@ -44,7 +45,7 @@ struct Fault {
     /// What it does, in a line.
     about: &'static str,
     /// What a cluster must be able to do for it.
-    mechanism: Mechanism,
+    mechanism: &'static Mechanism,
     /// The smallest ensemble on which it means anything, and why.
     fewest_nodes: (u32, &'static str),
     /// Whether what was not synced is lost with it, unless somebody says otherwise.
@@ -97,8 +98,18 @@ pub struct Nemesis(Kind);
 enum Kind {
     /// Of the catalogue.
     BuiltIn(&'static Fault),
+    /// Of the catalogue, with parameters that are not all as usual.
+    Given(&'static Given),
     /// Of the user's own.
     Own(Own),
+}
+
+/// A kind of fault with parameters.
+struct Given {
+    fault: &'static Fault,
+    parameters: Parameters,
+    /// Its name with them.
+    name: String,
 }
 
 impl From<Own> for Nemesis {
@@ -116,7 +127,17 @@ impl Nemesis {
     pub fn name(self) -> &'static str {
         match self.0 {
             Kind::BuiltIn(fault) => fault.name,
+            Kind::Given(given) => &given.name,
             Kind::Own(own) => own.name(),
+        }
+    }
+
+    /// What the catalogue has of it; nothing of one of the user's own.
+    fn fault(self) -> Option<&'static Fault> {
+        match self.0 {
+            Kind::BuiltIn(fault) => Some(fault),
+            Kind::Given(given) => Some(given.fault),
+            Kind::Own(_) => None,
         }
     }
 
@@ -125,14 +146,45 @@ impl Nemesis {
     pub fn about(self) -> &'static str {
         match self.0 {
             Kind::BuiltIn(fault) => fault.about,
+            Kind::Given(given) => given.fault.about,
             Kind::Own(own) => own.about(),
+        }
+    }
+
+    /// Its parameters.
+    #[must_use]
+    pub fn parameters(self) -> Parameters {
+        match self.0 {
+            Kind::Given(given) => given.parameters,
+            Kind::BuiltIn(_) | Kind::Own(_) => Parameters::usual(self.needs().parameters),
+        }
+    }
+
+    /// The same with parameters, as they are written: `latency=200ms,jitter=20ms`. It is kept for as long as
+    /// the program runs.
+    ///
+    /// # Errors
+    /// What is wrong, and what may stand there.
+    pub fn with(self, parameters: &str) -> Result<Self, String> {
+        let parameters = Parameters::read(self.needs().parameters, parameters)?;
+        match (parameters.spelled(), self.fault()) {
+            (spelled, Some(fault)) if !spelled.is_empty() => {
+                let name = format!("{}{spelled}", fault.name);
+                Ok(Self(Kind::Given(Box::leak(Box::new(Given { fault, parameters, name })))))
+            }
+            (_, Some(fault)) => Ok(Self(Kind::BuiltIn(fault))),
+            (_, None) => Ok(self),
         }
     }
 
     /// What a run's folder says of it.
     #[must_use]
     pub fn described(self) -> FaultKind {
-        FaultKind { about: self.about().to_owned(), mechanism: self.needs().name().to_owned() }
+        FaultKind {
+            about: self.about().to_owned(),
+            mechanism: self.needs().name.to_owned(),
+            parameters: self.parameters().described(),
+        }
     }
 
     /// The smallest ensemble on which it means anything, and why.
@@ -140,17 +192,21 @@ impl Nemesis {
     pub fn fewest_nodes(self) -> (u32, &'static str) {
         match self.0 {
             Kind::BuiltIn(fault) => fault.fewest_nodes,
+            Kind::Given(given) => given.fault.fewest_nodes,
             Kind::Own(own) => own.fewest_nodes(),
         }
     }
 
     /// What the cluster must be able to do for it.
     #[must_use]
-    pub fn needs(self) -> Mechanism {
-        match self.0 {
-            Kind::BuiltIn(fault) => fault.mechanism,
-            Kind::Own(_) => Mechanism::Own,
-        }
+    pub fn needs(self) -> &'static Mechanism {
+        self.fault().map_or(&OWN, |fault| fault.mechanism)
+    }
+
+    /// Whether it is one of the user's own.
+    #[must_use]
+    pub fn is_own(self) -> bool {
+        matches!(self.0, Kind::Own(_))
     }
 
     /// Whether it hits an application, and no member.
@@ -171,32 +227,31 @@ impl Nemesis {
             servers: &BTreeMap::new(),
             replaced: &BTreeSet::new(),
             holder: None,
+            loses_unsynced: false,
         };
         !self.hits_applications() && self.resolve(0, 0, &scene).is_none()
     }
 
-    /// Whether it kills processes.
+    /// Whether what was not synced may be lost with it.
     #[must_use]
-    pub fn kills(self) -> bool {
-        self.needs() == Mechanism::Kill
+    pub fn may_lose_unsynced(self) -> bool {
+        self.needs().may_lose_unsynced
     }
 
     /// Whether what was not synced is lost with it, unless somebody says otherwise.
     #[must_use]
     pub fn loses_unsynced(self) -> bool {
-        match self.0 {
-            Kind::BuiltIn(fault) => fault.loses_unsynced,
-            Kind::Own(_) => false,
-        }
+        self.fault().is_some_and(|fault| fault.loses_unsynced)
     }
 
     /// Decides whom a fault of this kind hits. `draw` decides what is left to chance, `turn` counts the
     /// faults of this kind. None when nobody fits: it needs a leader and there is none, or nobody is left.
     #[must_use]
     pub fn resolve(self, draw: u64, turn: u64, scene: &Scene<'_>) -> Option<Resolved> {
-        let mut draw = Draw::of(draw, turn, scene, self.needs())?;
+        let mut draw = Draw::of(draw, turn, scene, (self.needs(), self.parameters()))?;
         match self.0 {
             Kind::BuiltIn(fault) => (fault.aim)(&mut draw),
+            Kind::Given(given) => (given.fault.aim)(&mut draw),
             Kind::Own(own) => own_aim::aim(own, &mut draw),
         }
     }
@@ -215,7 +270,8 @@ impl Nemesis {
 
     /// Its place in the list, which those of the user's own are behind, by their names.
     fn place(self) -> (usize, &'static str) {
-        let place = Self::ALL.iter().position(|other| *other == self);
+        let fault = self.fault().map(|fault| fault.name);
+        let place = Self::ALL.iter().position(|other| Some(other.name()) == fault);
         (place.unwrap_or(Self::ALL.len()), self.name())
     }
 }

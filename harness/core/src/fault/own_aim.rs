@@ -2,9 +2,9 @@
 
 use runs::member::MemberId;
 
-use super::action::Action;
 use super::own::{Own, Whom};
 use super::scene::{Draw, Resolved};
+use crate::mechanism::own::Owned;
 
 /// Those at whom it is aimed, as far as their processes are there. None when nobody fits.
 pub(super) fn aim(own: Own, draw: &mut Draw<'_>) -> Option<Resolved> {
@@ -15,9 +15,9 @@ pub(super) fn aim(own: Own, draw: &mut Draw<'_>) -> Option<Resolved> {
         Whom::All => draw.there.clone(),
     };
     let sentence = format!("{} {}", own.name(), draw.scene.names(&targets));
-    let action = Action::Own { own, members: targets.clone() };
+    let owned = Owned { own, members: targets.clone() };
     // It divides nobody from anybody, as far as is known.
-    (!targets.is_empty()).then(|| draw.scene.resolved(targets, action, Vec::new(), sentence))
+    (!targets.is_empty()).then(|| draw.scene.resolved(targets, owned, Vec::new(), sentence))
 }
 
 /// Where nobody is known to lead, whoever is hit might.

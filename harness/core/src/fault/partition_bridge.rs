@@ -1,6 +1,6 @@
 //! Two halves that one member connects.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::partition::PARTITION;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -10,7 +10,7 @@ use crate::cut::{Cut, Severing};
 pub(super) const FAULT: Fault = Fault {
     name: "partition-bridge",
     about: "cuts the ensemble into two halves that only one member connects",
-    mechanism: Mechanism::Partition,
+    mechanism: &PARTITION,
     fewest_nodes: (3, "a bridge stands between two others"),
     loses_unsynced: false,
     aim,

@@ -1,6 +1,6 @@
 //! The ensemble, cut into a majority and a minority.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::partition::PARTITION;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -11,7 +11,7 @@ use crate::cut::{Cut, Severing};
 pub(super) const FAULT: Fault = Fault {
     name: "partition-halves",
     about: "cuts the ensemble into a majority and a minority, drawn anew each time",
-    mechanism: Mechanism::Partition,
+    mechanism: &PARTITION,
     fewest_nodes: (3, "of two members none is a minority: take partition-one"),
     loses_unsynced: false,
     aim,

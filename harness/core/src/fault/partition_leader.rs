@@ -1,6 +1,6 @@
 //! The leader, cut off from every other member.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::partition::PARTITION;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -10,7 +10,7 @@ use crate::cut::Severing;
 pub(super) const FAULT: Fault = Fault {
     name: "partition-leader",
     about: "cuts the leader off from every other member",
-    mechanism: Mechanism::Partition,
+    mechanism: &PARTITION,
     fewest_nodes: (2, "a member alone has nobody to be cut off from"),
     loses_unsynced: false,
     aim,

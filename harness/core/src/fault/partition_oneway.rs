@@ -1,6 +1,6 @@
 //! One direction between the leader and all others.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::partition::PARTITION;
 
 use super::scene::{Draw, Resolved, silence, without};
 use super::{Fault, topology};
@@ -9,7 +9,7 @@ use super::{Fault, topology};
 pub(super) const FAULT: Fault = Fault {
     name: "partition-oneway",
     about: "makes the leader deaf (it hears nobody) or mute (nobody hears it), in turn",
-    mechanism: Mechanism::Partition,
+    mechanism: &PARTITION,
     fewest_nodes: (2, "a member alone has nobody to be cut off from"),
     loses_unsynced: false,
     aim,

@@ -1,6 +1,6 @@
 //! Every member keeps a majority that no other sees.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::partition::PARTITION;
 
 use super::scene::{Draw, Resolved, silence};
 use super::{Fault, topology};
@@ -9,7 +9,7 @@ use super::{Fault, topology};
 pub(super) const FAULT: Fault = Fault {
     name: "partition-ring",
     about: "leaves every member a majority of its own: no two see the same one",
-    mechanism: Mechanism::Partition,
+    mechanism: &PARTITION,
     fewest_nodes: (4, "with three a ring of majorities is a bridge: take partition-bridge"),
     loses_unsynced: false,
     aim,

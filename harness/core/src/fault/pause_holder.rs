@@ -1,7 +1,7 @@
 //! The application that holds, stopped for longer than its session and let go on later: the classical split
 //! brain. It wakes up and believes that it still holds.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::application::APPLICATION;
 
 use super::Fault;
 use super::application::Harm;
@@ -11,7 +11,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "pause-holder",
     about: "SIGSTOP to the application that holds, for longer than its session, then SIGCONT",
-    mechanism: Mechanism::Application,
+    mechanism: &APPLICATION,
     fewest_nodes: (1, ""),
     loses_unsynced: false,
     aim,

@@ -1,6 +1,6 @@
 //! The leader's process, stopped and let go on later.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::pause::PAUSE;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -9,7 +9,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "pause-leader",
     about: "SIGSTOP to the leader, SIGCONT when the fault is healed",
-    mechanism: Mechanism::Pause,
+    mechanism: &PAUSE,
     fewest_nodes: (3, "with fewer nobody can take over from a paused leader"),
     loses_unsynced: false,
     aim,

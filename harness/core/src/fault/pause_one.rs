@@ -1,6 +1,6 @@
 //! One member's process, stopped whatever its role, and let go on later.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::pause::PAUSE;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -9,7 +9,7 @@ use super::scene::{Draw, Resolved};
 pub(super) const FAULT: Fault = Fault {
     name: "pause-one",
     about: "SIGSTOP to one member, SIGCONT when the fault is healed",
-    mechanism: Mechanism::Pause,
+    mechanism: &PAUSE,
     fewest_nodes: (1, ""),
     loses_unsynced: false,
     aim,

@@ -1,6 +1,6 @@
 //! Every connection between the leader and the others, reset.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::reject::REJECT;
 
 use super::Fault;
 use super::scene::{Draw, Resolved};
@@ -10,7 +10,7 @@ use crate::cut::Severing;
 pub(super) const FAULT: Fault = Fault {
     name: "reject-leader",
     about: "resets every connection between the leader and the others, old and new",
-    mechanism: Mechanism::Reject,
+    mechanism: &REJECT,
     fewest_nodes: (2, "a member alone has nobody to be cut off from"),
     loses_unsynced: false,
     aim,

@@ -1,18 +1,17 @@
 //! One member after the other, replaced by the other kind of server, and back.
 
+use crate::mechanism::replace::{REPLACE, Replace};
 use rand::seq::IndexedRandom;
-use crate::mechanism::Mechanism;
 use runs::member::MemberId;
 
 use super::Fault;
-use super::action::Action;
 use super::scene::{Draw, Resolved};
 
 /// The fault.
 pub(super) const FAULT: Fault = Fault {
     name: "replace-rolling",
     about: "ends one member and starts the other kind of server on its data, the leader last, and then back",
-    mechanism: Mechanism::Replace,
+    mechanism: &REPLACE,
     fewest_nodes: (1, ""),
     loses_unsynced: false,
     aim,
@@ -29,7 +28,6 @@ fn aim(draw: &mut Draw<'_>) -> Option<Resolved> {
     let target = followers.choose(&mut draw.rng).or(to_come.first()).copied()?;
     let server = *scene.servers.get(&target)?;
     let by = server.other();
-    let action = Action::Replace { members: vec![target], by };
     let sentence = format!("replace {}, {server}, by {by}", scene.names(&[target]));
-    Some(scene.resolved(vec![target], action, Vec::new(), sentence))
+    Some(scene.resolved(vec![target], Replace { members: vec![target], by }, Vec::new(), sentence))
 }

@@ -5,15 +5,18 @@
 //! stays what it says and can be proven and healed by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::application::Harmed;
+use crate::mechanism::kill::Kill;
+use crate::mechanism::pause::Pause;
+use crate::mechanism::{Action, Mechanism, Resource, Use};
+use crate::parameter::Parameters;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use runs::consequence::Consequences;
 use runs::member::MemberId;
 
-use super::action::Action;
 use super::application::{Harm, Holder};
 use super::in_force::InForce;
 use super::server::Server;
@@ -36,6 +39,8 @@ pub struct Scene<'a> {
     pub replaced: &'a BTreeSet<MemberId>,
     /// The application that holds something by the largest token, if there are applications.
     pub holder: Option<Holder>,
+    /// Whether processes that are killed come back without what they had not synced.
+    pub loses_unsynced: bool,
 }
 
 /// A fault with its targets.
@@ -63,7 +68,7 @@ pub struct Resolved {
 pub(super) struct Draw<'a> {
     /// What it meets.
     pub(super) scene: &'a Scene<'a>,
-    /// Whose processes no other fault holds.
+    /// Whom no other fault occupies in a way that leaves no room for this one.
     pub(super) there: Vec<MemberId>,
     /// One of those.
     pub(super) any: MemberId,
@@ -73,25 +78,29 @@ pub(super) struct Draw<'a> {
     pub(super) holder: Option<Holder>,
     /// Counts the faults of this kind.
     pub(super) turn: u64,
+    /// What was said of it.
+    pub(super) parameters: Parameters,
     /// What is left to chance is drawn from this.
     pub(super) rng: ChaCha8Rng,
 }
 
 impl<'a> Draw<'a> {
-    /// None when other faults hold everybody. What ends or stops a process spares those that a fault of the
-    /// user's own is aimed at: its commands could no longer be run beside them.
-    pub(super) fn of(draw: u64, turn: u64, scene: &'a Scene<'a>, mechanism: Mechanism) -> Option<Self> {
+    /// None when other faults leave room at nobody.
+    pub(super) fn of(
+        draw: u64,
+        turn: u64,
+        scene: &'a Scene<'a>,
+        (mechanism, parameters): (&Mechanism, Parameters),
+    ) -> Option<Self> {
         let mut rng = ChaCha8Rng::seed_from_u64(draw);
-        let mut held = scene.in_force.absent();
-        if mechanism.takes_away() {
-            held.extend(scene.in_force.owned());
-        }
-        let there: Vec<MemberId> =
-            scene.members.iter().copied().filter(|member| !held.contains(member)).collect();
+        let is_free = |member: &MemberId| scene.in_force.leaves_free(*member, mechanism);
+        let there: Vec<MemberId> = scene.members.iter().copied().filter(is_free).collect();
         let any = there.choose(&mut rng).copied()?;
         let leader = scene.leader.filter(|leader| there.contains(leader));
-        let holder = scene.holder.filter(|holder| !scene.in_force.hits_application(holder.application));
-        Some(Self { scene, there, any, leader, holder, turn, rng })
+        let is_free =
+            |holder: &Holder| !scene.in_force.collides(Resource::Application(holder.application), Use::Alone);
+        let holder = scene.holder.filter(is_free);
+        Some(Self { scene, there, any, leader, holder, turn, parameters, rng })
     }
 }
 
@@ -108,36 +117,37 @@ impl Scene<'_> {
 
     pub(super) fn cut(&self, cut: Cut, sides: Vec<Vec<MemberId>>, sentence: String) -> Resolved {
         let targets = sides.first().cloned().unwrap_or_default();
-        self.resolved(targets, Action::Cut(cut), sides, sentence)
+        self.resolved(targets, cut, sides, sentence)
     }
 
     pub(super) fn kill(&self, targets: &[MemberId]) -> Resolved {
-        let action = Action::Kill { members: targets.to_vec() };
+        let kill = Kill { members: targets.to_vec(), loses_unsynced: self.loses_unsynced };
         // The dead have no clients, so nobody is divided from anybody.
-        self.resolved(targets.to_vec(), action, Vec::new(), format!("kill {}", self.names(targets)))
+        self.resolved(targets.to_vec(), kill, Vec::new(), format!("kill {}", self.names(targets)))
     }
 
     pub(super) fn pause(&self, target: MemberId) -> Resolved {
         let sides = vec![vec![target], without(self.members, &[target])];
-        let action = Action::Pause { members: vec![target] };
-        self.resolved(vec![target], action, sides, format!("pause {}", self.names(&[target])))
+        let pause = Pause { members: vec![target] };
+        self.resolved(vec![target], pause, sides, format!("pause {}", self.names(&[target])))
     }
 
     /// Harm to an application. No member is a target.
     pub(super) fn harm(&self, holder: Holder, harm: Harm, sentence: String) -> Resolved {
-        self.resolved(Vec::new(), Action::Application { holder, harm }, Vec::new(), sentence)
+        self.resolved(Vec::new(), Harmed { holder, harm }, Vec::new(), sentence)
     }
 
     pub(super) fn resolved(
         &self,
         targets: Vec<MemberId>,
-        action: Action,
+        act: impl Into<Action>,
         sides: Vec<Vec<MemberId>>,
         sentence: String,
     ) -> Resolved {
+        let action = act.into();
         let alone = InForce::only("", &action);
         let hits = |members: &[MemberId]| self.voters.iter().all(|voter| members.contains(voter));
-        let everybody = matches!(&action, Action::Kill { members } if hits(members));
+        let everybody = action.consequences().ends_only() && hits(action.members());
         // From who votes alone nobody takes over: that one leads on afterwards, unless it was killed.
         let can_be_followed = self.voters.len() > 1;
         let deposes = |leader| can_be_followed && alone.deposes(leader, self.voters);
@@ -200,13 +210,6 @@ pub(super) fn silence(mut pairs: Vec<Pair>) -> Cut {
 /// The others.
 pub(super) fn without(members: &[MemberId], targets: &[MemberId]) -> Vec<MemberId> {
     members.iter().copied().filter(|member| !targets.contains(member)).collect()
-}
-
-/// A shift for people, with its sign: `+1.250 s`.
-#[must_use]
-pub fn show_offset(offset_ns: i64) -> String {
-    let sign = if offset_ns < 0 { '-' } else { '+' };
-    format!("{sign}{:.3} s", Duration::from_nanos(offset_ns.unsigned_abs()).as_secs_f64())
 }
 
 #[cfg(test)]

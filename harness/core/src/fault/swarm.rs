@@ -4,7 +4,7 @@
 //! hand of its own and no schedule, no proofs and no healing that is waited for. The kinds and their names
 //! are the catalogue's.
 
-use crate::mechanism::Mechanism;
+use crate::mechanism::partition::PARTITION;
 
 use super::Nemesis;
 
@@ -128,7 +128,7 @@ impl SwarmFault {
     #[must_use]
     pub fn is_partition(self) -> bool {
         match self.entry() {
-            Entry::Nemesis(nemesis) | Half(nemesis, ..) => nemesis.needs() == Mechanism::Partition,
+            Entry::Nemesis(nemesis) | Half(nemesis, ..) => *nemesis.needs() == PARTITION,
             Virtual(..) => false,
             VirtualCut(..) => true,
         }

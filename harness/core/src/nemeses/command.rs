@@ -5,8 +5,8 @@ use runs::faults::{FaultDetail, FaultPhase, FaultTransition};
 use runs::member::MemberId;
 use runs::views::Leader;
 
-use crate::fault::action::Action;
 use crate::fault::in_force::InForce;
+use crate::mechanism::Action;
 use crate::proof::Proof;
 
 /// A lane, by its number from zero.
@@ -90,8 +90,6 @@ pub struct Injection {
     pub lane: LaneId,
     /// What is broken.
     pub action: Action,
-    /// Whether processes lose what they had not synced.
-    pub loses_unsynced: bool,
     /// Who led when it was aimed: if somebody else does by now, it is not done.
     pub aimed_by: Option<Leader>,
     /// What is written down first.
@@ -122,8 +120,6 @@ pub struct Undoing {
     pub action: Action,
     /// When.
     pub injected: RunNs,
-    /// Whether processes come back without what they had not synced.
-    pub loses_unsynced: bool,
     /// What is written down first.
     pub healing: Line,
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use runs::clock::RunNs;
-use runs::faults::{FaultDetail, FaultPhase, Holder};
+use runs::faults::{FaultDetail, FaultPhase};
 use runs::member::MemberId;
 use runs::numbers::NS_PER_MS;
 use runs::views::{self, Leader};
@@ -12,8 +12,6 @@ use runs::views::{self, Leader};
 use super::command::{Command, Injection, LaneId, Line, Look, Undoing};
 use super::ledger::Ledger;
 use super::{Common, Onward, Sight};
-use crate::fault::action::Action;
-use crate::fault::application::Harm;
 use crate::fault::scene::Resolved;
 use crate::proof::{Proof, evidence_of};
 use crate::schedule::PlannedFault;
@@ -251,19 +249,19 @@ impl Lane {
         let is_last = context.now >= until || halted;
         let waits = leader.is_none() && context.common.tells_leader && !context.common.overlap;
         let may_aim = !halted && (!waits || is_last);
-        let resolve = || context.ledger.resolve(fault, leader.map(|leader| leader.id), sight.holder());
+        let loses_unsynced = context.common.loses_unsynced(fault);
+        let resolve =
+            || context.ledger.resolve(fault, leader.map(|leader| leader.id), sight.holder(), loses_unsynced);
         let aimed = may_aim.then(resolve).flatten();
         if let Some((resolved, beside)) = aimed {
-            let loses_unsynced = context.common.loses_unsynced(fault);
             let detail = FaultDetail {
-                consequences: resolved.action.consequences(loses_unsynced),
+                consequences: resolved.action.consequences(),
                 epoch: leader.map(|leader| leader.epoch),
                 ..FaultDetail::default()
             };
             context.out.push_back(Command::Inject(Injection {
                 lane: self.id,
                 action: resolved.action.clone(),
-                loses_unsynced,
                 aimed_by: leader,
                 asked: line(fault, FaultPhase::Asked, &resolved.targets, detail),
             }));
@@ -297,7 +295,6 @@ impl Lane {
             lane: self.id,
             action: current.resolved.action.clone(),
             injected: current.injected,
-            loses_unsynced: context.common.loses_unsynced(fault),
             healing: line(fault, FaultPhase::Healing, &current.resolved.targets, detail),
         }));
         self.state = State::Undoing { current };
@@ -380,7 +377,7 @@ impl Lane {
             State::Undoing { current } => {
                 context.ledger.is_gone(&fault.id);
                 let targets = &current.resolved.targets;
-                let how = context.common.how_it_came_back(&fault, &current.resolved.action);
+                let how = current.resolved.action.how_it_ended();
                 let evidence = seen.as_ref().and_then(|seen| seen.detail.evidence.clone()).or(how);
                 if let Some(refuted) = seen.filter(|seen| !seen.holds) {
                     context.tell_failed(&fault, "not verified", &refuted);
@@ -419,34 +416,17 @@ fn line(fault: &PlannedFault, phase: FaultPhase, targets: &[MemberId], detail: F
 
 /// What is written down of a fault that was injected.
 fn injected_detail(resolved: &Resolved, epoch: Option<u32>, beside: Vec<String>) -> FaultDetail {
-    let clock_offset_ns = match &resolved.action {
-        Action::Clock { offset_ns, .. } | Action::Application { harm: Harm::Clock { offset_ns }, .. } => {
-            Some(*offset_ns)
-        }
-        Action::Cut(_)
-        | Action::Kill { .. }
-        | Action::Replace { .. }
-        | Action::Pause { .. }
-        | Action::Application { .. }
-        | Action::Own { .. } => None,
-    };
-    let holder = match &resolved.action {
-        Action::Application { holder, .. } => {
-            Some(Holder { application: holder.application, key: holder.key, token: holder.token })
-        }
-        _ => None,
-    };
     let numbers = |side: &[MemberId]| side.iter().map(|member| member.0).collect();
-    FaultDetail {
+    let mut detail = FaultDetail {
         sentence: Some(resolved.sentence.clone()),
         epoch,
         quorum_remained: Some(!resolved.majority_side.is_empty()),
         majority_side: numbers(&resolved.majority_side),
         sides: Some(resolved.sides.iter().map(|side| numbers(side)).collect()),
         leader_fault: Some(resolved.leader_fault),
-        clock_offset_ns,
         beside,
-        holder,
         ..FaultDetail::default()
-    }
+    };
+    resolved.action.describe(&mut detail);
+    detail
 }

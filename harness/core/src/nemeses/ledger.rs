@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use runs::member::MemberId;
 
 use crate::fault::Server;
-use crate::fault::action::Action;
 use crate::fault::application::Holder;
 use crate::fault::in_force::InForce;
 use crate::fault::scene::{Resolved, Scene};
+use crate::mechanism::Action;
 use crate::schedule::PlannedFault;
 
 /// The ledger of one run.
@@ -52,6 +52,7 @@ impl Ledger {
         fault: &PlannedFault,
         leader: Option<MemberId>,
         holder: Option<Holder>,
+        loses_unsynced: bool,
     ) -> Option<(Resolved, Vec<String>)> {
         let taken = self.with_coming();
         let scene = Scene {
@@ -62,6 +63,7 @@ impl Ledger {
             servers: &self.servers,
             replaced: &self.replaced,
             holder,
+            loses_unsynced,
         };
         let resolved = fault.kind.resolve(fault.draw, fault.turn, &scene)?;
         self.coming.insert(fault.id.clone(), resolved.action.clone());
@@ -98,9 +100,9 @@ impl Ledger {
 
     /// What runs as something else now; when all were replaced, a round begins anew.
     fn note_replaced(&mut self, action: &Action) {
-        let Action::Replace { members, by } = action else { return };
-        self.servers.extend(members.iter().map(|member| (*member, *by)));
-        self.replaced.extend(members);
+        let Some(by) = action.replaced_by() else { return };
+        self.servers.extend(action.members().iter().map(|member| (*member, by)));
+        self.replaced.extend(action.members());
         if self.replaced.len() == self.members.len() {
             self.replaced.clear();
         }

@@ -35,11 +35,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use runs::clock::RunNs;
 use runs::member::MemberId;
-use runs::numbers::{NS_PER_MS, plural};
+use runs::numbers::NS_PER_MS;
 use runs::views::{Leader, View};
 
-use crate::fault::action::Action;
-use crate::fault::application::{Harm, Holder};
+use crate::fault::application::Holder;
 use crate::fault::{LoseUnsynced, Server};
 use crate::schedule::{PlannedFault, Schedule};
 
@@ -125,28 +124,6 @@ impl Common {
 
     fn loses_unsynced(&self, fault: &PlannedFault) -> bool {
         self.lose_unsynced.applies_to(fault.kind)
-    }
-
-    /// What is worth telling of processes that come back.
-    fn how_it_came_back(&self, fault: &PlannedFault, action: &Action) -> Option<String> {
-        match action {
-            Action::Kill { members } => {
-                let members = plural(u64::try_from(members.len()).unwrap_or(u64::MAX), "member");
-                let lost =
-                    if self.loses_unsynced(fault) { ", their logs cut back to what was synced" } else { "" };
-                Some(format!("{members} started again{lost}"))
-            }
-            Action::Replace { by, .. } => Some(format!("started again as {by}")),
-            Action::Application { harm: Harm::Kill, .. } => {
-                Some("another application took its place".to_owned())
-            }
-            Action::Own { own, .. } if !own.lasts() => Some("nothing to be undone".to_owned()),
-            Action::Cut(_)
-            | Action::Pause { .. }
-            | Action::Clock { .. }
-            | Action::Application { .. }
-            | Action::Own { .. } => None,
-        }
     }
 }
 

@@ -14,10 +14,12 @@ use std::fmt::Write;
 
 use goldenscript::Context;
 use harness_core::fault::LoseUnsynced;
-use harness_core::fault::action::Action;
+use harness_core::mechanism::Action;
+use harness_core::mechanism::own::Owned;
 use harness_core::nemeses::{Answer, Command, LaneId, Look, Nemeses, Terms};
 use harness_core::proof::Proof;
 use harness_core::schedule::Schedule;
+use runs::consequence::Consequence;
 use runs::faults::{FaultDetail, FaultPhase, FaultTransition};
 use runs::member::MemberId;
 use runs::views::Leader;
@@ -160,7 +162,11 @@ fn words(command: Command) -> String {
         Command::Say(words) => format!("say {words}"),
         Command::CalmBegins => "calm begins".to_owned(),
         Command::Inject(order) => {
-            let lost = if order.loses_unsynced { " and what was not synced" } else { "" };
+            let lost = if order.action.consequences().contains(&Consequence::LosesUnsynced) {
+                " and what was not synced"
+            } else {
+                ""
+            };
             let by =
                 order.aimed_by.map_or("nobody leads".to_owned(), |leader| format!("n{} leads", leader.id));
             format!("lane {}: {}{lost}, if {by}", order.lane, action(&order.action, "inject"))
@@ -176,18 +182,11 @@ fn words(command: Command) -> String {
 }
 
 fn action(action: &Action, verb: &str) -> String {
-    let (what, members) = match action {
-        Action::Cut(cut) => return format!("{verb} a cut of {} directions", cut.pairs.len()),
-        Action::Kill { members } => ("kill", members),
-        Action::Replace { members, .. } => ("replace", members),
-        Action::Pause { members } => ("pause", members),
-        Action::Clock { members, .. } => ("clock", members),
-        Action::Own { own, members } => (own.name(), members),
-        Action::Application { holder, harm } => {
-            return format!("{verb} {harm:?} of application {}", holder.application);
-        }
-    };
-    format!("{verb} {what}{}", names(members.iter().map(|member| member.0)))
+    if let Some((directions, _)) = action.silences() {
+        return format!("{verb} a cut of {} directions", directions.len());
+    }
+    let what = action.of::<Owned>().map_or(action.mechanism().name, |owned| owned.own.name());
+    format!("{verb} {what}{}", names(action.members().iter().map(|member| member.0)))
 }
 
 fn names(members: impl Iterator<Item = u64>) -> String {

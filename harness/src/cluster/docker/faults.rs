@@ -10,7 +10,6 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
-use harness_core::mechanism::Mechanism;
 use harness_systems::{Alongside, Order, Ran};
 use runs::events::Event;
 use runs::member::MemberId;
@@ -178,18 +177,12 @@ impl Cluster for DockerCluster {
         "docker"
     }
 
-    fn can(&self, class: Mechanism) -> Result<(), String> {
-        match class {
-            Mechanism::Partition | Mechanism::Reject | Mechanism::Kill => Ok(()),
-            Mechanism::Pause => self.pauses.clone(),
-            Mechanism::Application | Mechanism::Own => Ok(()),
-            Mechanism::Clock => self.clocks.clone(),
-            // Applications are processes of this machine, whatever the engine can do.
-            Mechanism::ApplicationClock => {
-                harness_clock::available().map_err(|unavailable| unavailable.to_string())
-            }
-            Mechanism::Replace => Err("its members are of one kind".to_owned()),
-        }
+    fn can_pause(&self) -> Result<(), String> {
+        self.pauses.clone()
+    }
+
+    fn can_shift_clocks(&self) -> Result<(), String> {
+        self.clocks.clone()
     }
 
     fn members(&self) -> &[MemberId] {

@@ -11,7 +11,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use harness_core::mechanism::Mechanism;
 use runs::cluster_kind::ClusterKind;
 use runs::results::RunInfo;
 
@@ -180,7 +179,7 @@ pub(super) fn agrees(run: &RunInfo, options: &RunOptions, folder: &Path) -> Resu
 /// Whether the faults of the user's own are what they were. Their commands are in the system's file and are
 /// taken from there alone; the folder says what they were.
 pub(super) fn same_faults(run: &RunInfo, schedule: &Schedule, folder: &Path) -> Result<(), Failure> {
-    let is_own = |kind: &Nemesis| kind.needs() == Mechanism::Own;
+    let is_own = |kind: &Nemesis| kind.is_own();
     let other = |kind: &Nemesis| run.kinds.get(kind.name()) != Some(&kind.described());
     match schedule.kinds().into_iter().find(|kind| is_own(kind) && other(kind)) {
         None => Ok(()),

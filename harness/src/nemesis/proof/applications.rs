@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use harness_core::fault::application::{Harm, Holder};
-use harness_core::fault::scene::show_offset;
+use harness_core::mechanism::clock::show_offset;
 
 use super::clocks::fits;
 use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE};

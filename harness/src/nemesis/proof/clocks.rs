@@ -11,20 +11,21 @@ use runs::member::MemberId;
 use super::{GLANCE, PATIENCE, Proof};
 use crate::cluster::{ClockReading, Cluster};
 use harness_core::fault::in_force::InForce;
-use harness_core::fault::scene::show_offset;
+use harness_core::mechanism::clock::{offset_ns, show_offset};
+use harness_core::mechanism::{Part, Resource, Use};
 
 /// How far a reading may be off beyond its own error: both clocks are disciplined while they are read.
 const TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Whether a reading is what is in force.
-pub(super) fn fits(reading: ClockReading, offset_ns: i64) -> bool {
+pub fn fits(reading: ClockReading, offset_ns: i64) -> bool {
     let tolerance = crate::clock::nanoseconds(TOLERANCE);
     reading.offset_ns.abs_diff(offset_ns) <= reading.error_ns.saturating_add(tolerance)
 }
 
 /// Whether the clocks of `members`, and beside them those of all others, are off by what is in force and by
 /// nothing else. Whoever is dead or stopped is not asked; a process that is gone took its clock with it.
-pub(super) async fn are_as_asked(cluster: &dyn Cluster, members: &[MemberId], in_force: &InForce) -> Proof {
+pub async fn are_as_asked(cluster: &dyn Cluster, members: &[MemberId], in_force: &InForce) -> Proof {
     let deadline = Instant::now() + PATIENCE;
     let mut holds = true;
     let mut words = Vec::new();
@@ -35,14 +36,18 @@ pub(super) async fn are_as_asked(cluster: &dyn Cluster, members: &[MemberId], in
         if in_force.absent().contains(member) {
             words.extend(is_target.then(|| format!("{name} is down or stopped, its clock was not read")));
             // What was to be shifted and can't be read is not proven; what was to be restored is gone.
-            holds &= !is_target || in_force.offset_ns(*member) == 0;
+            holds &= !is_target || offset_ns(in_force, *member) == 0;
             continue;
         }
-        let offset_ns = in_force.offset_ns(*member);
-        let (fitting, seen) = read_until(cluster, *member, offset_ns, deadline).await;
+        let wanted_ns = offset_ns(in_force, *member);
+        if !is_target && wanted_ns == 0 && in_force.collides(Resource::Of(*member, Part::Clock), Use::Alone) {
+            // Another mechanism has it.
+            continue;
+        }
+        let (fitting, seen) = read_until(cluster, *member, wanted_ns, deadline).await;
         holds &= fitting;
         match seen {
-            Ok(reading) if is_target || !fitting || offset_ns != 0 => words.push(format!(
+            Ok(reading) if is_target || !fitting || wanted_ns != 0 => words.push(format!(
                 "{name} reads {} (error {} us)",
                 show_offset(reading.offset_ns),
                 reading.error_ns / 1000

@@ -14,7 +14,7 @@ const PROBE_ROUNDS: u32 = 5;
 
 /// Whether a cut is in force: nothing goes through in its directions, everything in those that no fault
 /// severs, and who is to be refused is refused.
-pub(super) async fn cut_bites(
+pub async fn cut_bites(
     cluster: &dyn Cluster,
     cut: &Cut,
     before: &Traffic,
@@ -42,7 +42,7 @@ pub(super) async fn cut_bites(
 }
 
 /// Whether probes go where the faults in force let them, and nowhere else.
-pub(super) async fn is_as_expected(cluster: &dyn Cluster, in_force: &InForce) -> anyhow::Result<Proof> {
+pub async fn is_as_expected(cluster: &dyn Cluster, in_force: &InForce) -> anyhow::Result<Proof> {
     let mut round = cluster.probe().await?;
     for _ in 1..PROBE_ROUNDS {
         if judge(&round, in_force).holds {
@@ -139,7 +139,6 @@ mod tests {
 
     use super::*;
     use crate::links::protocol::{Count, Pair};
-    use harness_core::fault::action::Action;
 
     const ALL: [(u64, u64); 6] = [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)];
 
@@ -156,7 +155,7 @@ mod tests {
     }
 
     fn silence(pairs: &[(u64, u64)]) -> InForce {
-        InForce::only("F1", &Action::Cut(cut(pairs, Severing::Silence)))
+        InForce::only("F1", &cut(pairs, Severing::Silence).into())
     }
 
     fn off() -> InForce {
@@ -192,7 +191,7 @@ mod tests {
     fn what_another_fault_severs_is_no_leak_and_no_want() {
         let mut both = off();
         assert!(!judge(&round(&[(3, 2)], Some(90)), &both).holds);
-        both.insert("F2", Action::Cut(cut(&[(2, 3)], Severing::Silence)));
+        both.insert("F2", cut(&[(2, 3)], Severing::Silence).into());
         assert!(judge(&round(&[(3, 2)], Some(90)), &both).holds);
         assert!(!judge(&round(&[(2, 3), (3, 2)], Some(90)), &both).holds);
         both.remove("F1");
@@ -201,7 +200,7 @@ mod tests {
 
     #[test]
     fn beside_resets_in_one_direction_the_other_may_or_may_not_pass() {
-        let force = InForce::only("F1", &Action::Cut(cut(&[(1, 2)], Severing::Reject)));
+        let force = InForce::only("F1", &cut(&[(1, 2)], Severing::Reject).into());
         let others = [(1, 3), (2, 3), (3, 1), (3, 2)];
         assert!(judge(&round(&others, Some(90)), &force).holds);
         assert!(judge(&round(&[&others[..], &[(2, 1)]].concat(), Some(90)), &force).holds);

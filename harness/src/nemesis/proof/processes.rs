@@ -10,7 +10,7 @@ use harness_core::fault::Server;
 use harness_core::fault::in_force::InForce;
 
 /// Waits until the processes of `members` are as wanted, then asks their ports.
-pub(super) async fn are(
+pub async fn are(
     cluster: &dyn Cluster,
     members: &[MemberId],
     wanted: impl Fn(&ProcessState) -> bool,
@@ -32,13 +32,14 @@ pub(super) async fn are(
     Ok(Proof::new(holds, words.join("; ")))
 }
 
+/// Waits until the processes of `members` are gone and their ports refuse.
+pub async fn are_gone(cluster: &dyn Cluster, members: &[MemberId]) -> anyhow::Result<Proof> {
+    are(cluster, members, |state| matches!(state, ProcessState::Gone(_)), PortState::Refuses).await
+}
+
 /// Whether the processes of `members` run and their ports answer. Those that do not are waited for only when
 /// they are `expected` to come.
-pub(super) async fn run(
-    cluster: &dyn Cluster,
-    members: &[MemberId],
-    expected: bool,
-) -> anyhow::Result<Proof> {
+pub async fn run(cluster: &dyn Cluster, members: &[MemberId], expected: bool) -> anyhow::Result<Proof> {
     let mut answering = 0;
     for member in members {
         let deadline = Instant::now() + if expected { PATIENCE } else { Duration::ZERO };
@@ -56,11 +57,7 @@ pub(super) async fn run(
 }
 
 /// Whether those that were replaced answer as the kind of server that was to come.
-pub(super) async fn answer_as(
-    cluster: &dyn Cluster,
-    members: &[MemberId],
-    by: Server,
-) -> anyhow::Result<Proof> {
+pub async fn answer_as(cluster: &dyn Cluster, members: &[MemberId], by: Server) -> anyhow::Result<Proof> {
     let mut holds = true;
     let mut words = Vec::new();
     for member in members {
@@ -80,7 +77,7 @@ pub(super) async fn answer_as(
 }
 
 /// Silence proves something only beside somebody who answers.
-pub(super) async fn control(cluster: &dyn Cluster, in_force: &InForce) -> anyhow::Result<Proof> {
+pub async fn control(cluster: &dyn Cluster, in_force: &InForce) -> anyhow::Result<Proof> {
     let absent = in_force.absent();
     let Some(other) = cluster.members().iter().find(|member| !absent.contains(member)) else {
         return Ok(Proof::new(true, "nobody was left to be asked beside it".to_owned()));

@@ -11,8 +11,8 @@
 //! and to what members are told as their patience comes what the harness itself was late. A slow disk keeps
 //! nobody from noticing that a leader is gone, so the short bound asks for that alone; the long one is beyond
 //! any disk. Where something is slow on purpose, bounds grow with it; what is slowed by as much as members'
-//! patience is as good as lost, and nothing is asked. Of a history that was cut short only what stands before the cut is silence, and one with lines
-//! missing in the middle shows none. What a fault of the user's own does to an ensemble nobody knows, so
+//! patience is as good as lost, and nothing is asked. Of a history that was cut short only what stands before
+//! the cut is silence, and one with lines missing in the middle shows none. What a fault of the user's own does to an ensemble nobody knows, so
 //! nothing is asked while one may be at work.
 //!
 //! A system that keeps keys in several places acknowledges as a whole while one key is refused. That breaks
@@ -100,8 +100,7 @@ pub fn check(
     }
     let timeout = run.patience_ms?.saturating_mul(1_000_000);
     let lateness = LATENESS * observed.lag.max_ns();
-    let mut stretches = stretches(faults, observed, known_until(history, extent));
-    stretches.retain(|stretch| stretch.slowed_ns < timeout);
+    let stretches = stretches(faults, observed, known_until(history, extent), timeout);
     if stretches.is_empty() {
         return None;
     }
@@ -249,8 +248,14 @@ fn names(members: &[u64]) -> String {
 }
 
 /// For every fault that was seen to bite and left a quorum: from its injection to the next change of any
-/// kind, unless a fault of the user's own may have been at work meanwhile.
-fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u64) -> Vec<Stretch<'a>> {
+/// kind, unless a fault of the user's own may have been at work meanwhile, or all was slower than members'
+/// patience.
+fn stretches<'a>(
+    faults: &'a [FaultRecord],
+    observed: &Observed,
+    known_until: u64,
+    patience_ns: u64,
+) -> Vec<Stretch<'a>> {
     let mut ends: Vec<(u64, u64)> = Vec::new();
     let mut changes: Vec<u64> = faults
         .iter()
@@ -290,14 +295,15 @@ fn stretches<'a>(faults: &'a [FaultRecord], observed: &Observed, known_until: u6
             let slowed_ns = slowed_within(&slowing, injected, to);
             (to > injected).then_some(Stretch { fault, from: injected, to, slowed_ns })
         })
-        .filter(is_known)
+        .filter(|stretch| is_known(stretch) && stretch.slowed_ns < patience_ns)
         .collect()
 }
 
 /// By how much a step takes longer at most between these moments, where all that slows it adds up.
 fn slowed_within(slowing: &[&FaultRecord], from: u64, to: u64) -> u64 {
-    let at_work =
-        |fault: &&&FaultRecord| fault.interval(u64::MAX).is_some_and(|(begun, gone)| begun < to && gone > from);
+    let at_work = |fault: &&&FaultRecord| {
+        fault.interval(u64::MAX).is_some_and(|(begun, gone)| begun < to && gone > from)
+    };
     slowing.iter().filter(at_work).map(|fault| fault.slows_ns()).fold(0, u64::saturating_add)
 }
 

@@ -1,9 +1,13 @@
 //! Every nemesis resolved on every size of ensemble, with many draws.
 
+use std::time::Duration;
+
 use super::*;
 use crate::fault::application::Thing;
 use crate::fault::own::{Own, Whom};
 use crate::fault::{Nemesis, topology};
+use crate::mechanism::clock::{Clock, show_offset};
+use crate::mechanism::replace::Replace;
 
 const ONE: Server = Server::new("one", "other");
 const OTHER: Server = ONE.other();
@@ -32,6 +36,7 @@ fn on(kind: Nemesis, draw: u64, members: &[MemberId], leader: Option<u64>) -> Op
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        loses_unsynced: false,
         holder: None,
     };
     kind.resolve(draw, draw, &scene)
@@ -41,11 +46,13 @@ fn hit(kind: Nemesis, draw: u64, leader: u64) -> Resolved {
     on(kind, draw, &five(), Some(leader)).expect("a target")
 }
 
+fn kill(members: &[u64]) -> Action {
+    let members = members.iter().copied().map(MemberId).collect();
+    Kill { members, loses_unsynced: false }.into()
+}
+
 fn pairs(resolved: &Resolved) -> Vec<Pair> {
-    match &resolved.action {
-        Action::Cut(cut) => cut.pairs.clone(),
-        other => panic!("{other:?} is no cut"),
-    }
+    resolved.action.of::<Cut>().expect("a cut").pairs.clone()
 }
 
 fn one_way(pairs: &[Pair]) -> bool {
@@ -136,13 +143,13 @@ fn in_a_ring_the_leader_keeps_its_quorum_and_everybody_is_a_side() {
 fn a_rejected_leader_is_cut_off_by_resets() {
     let fault = hit(Nemesis::REJECT_LEADER, 1, 4);
     assert_eq!(fault.sentence, "reject n4 (leader) from n1 n2 n3 n5: connections are reset");
-    assert!(matches!(&fault.action, Action::Cut(cut) if cut.how == Severing::Reject));
+    assert_eq!(fault.action.of::<Cut>().expect("a cut").how, Severing::Reject);
 }
 
 #[test]
 fn resets_are_asked_for_in_both_directions_only() {
     everything(|_, _, _, fault| {
-        if let Action::Cut(cut) = &fault.action
+        if let Some(cut) = fault.action.of::<Cut>()
             && cut.how == Severing::Reject
         {
             assert!(both_ways(&cut.pairs));
@@ -156,7 +163,7 @@ fn clocks_are_bumped_both_ways_over_all_magnitudes_and_the_leaders_every_other_t
     let mut below_ten_seconds = 0;
     for draw in 0..400 {
         let fault = hit(Nemesis::CLOCK_BUMP, draw, 3);
-        let Action::Clock { members, offset_ns } = &fault.action else { panic!("no clock") };
+        let Clock { members, offset_ns } = fault.action.of().expect("a clock");
         let offset = Duration::from_nanos(offset_ns.unsigned_abs());
         assert!(offset >= BUMP.0 && offset <= BUMP.1, "{offset:?}");
         assert!(draw % 2 == 1 || *members == [MemberId(3)]);
@@ -224,7 +231,7 @@ fn sides_and_majority_are_of_the_ensemble_and_the_majority_is_one() {
             "{kind:?}: {}",
             fault.sentence
         );
-        if let Action::Cut(cut) = &fault.action {
+        if let Some(cut) = fault.action.of::<Cut>() {
             assert!(cut.pairs.windows(2).all(|pair| pair[0] < pair[1]), "ascending, each once");
             assert!(!cut.pairs.is_empty());
         }
@@ -273,8 +280,8 @@ fn no_quorum_remains_when_all_are_killed() {
 #[test]
 fn a_process_that_another_fault_holds_is_nobodys_target() {
     let members = five();
-    let mut in_force = InForce::only("F1", &Action::Kill { members: vec![MemberId(1)] });
-    in_force.insert("F2", Action::Pause { members: vec![MemberId(3)] });
+    let mut in_force = InForce::only("F1", &kill(&[1]));
+    in_force.insert("F2", Pause { members: vec![MemberId(3)] }.into());
     let scene = |leader| Scene {
         members: &members,
         voters: &members,
@@ -282,6 +289,7 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        loses_unsynced: false,
         holder: None,
     };
     for draw in 0..DRAWS {
@@ -299,7 +307,7 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
         assert_eq!(Nemesis::KILL_LEADER.resolve(draw, draw, &scene(Some(MemberId(3)))), None);
     }
     let mut all = in_force.clone();
-    all.insert("F3", Action::Kill { members: vec![MemberId(2), MemberId(4), MemberId(5)] });
+    all.insert("F3", kill(&[2, 4, 5]));
     let nobody = Scene {
         members: &members,
         voters: &members,
@@ -307,6 +315,7 @@ fn a_process_that_another_fault_holds_is_nobodys_target() {
         in_force: &all,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        loses_unsynced: false,
         holder: None,
     };
     assert_eq!(Nemesis::KILL_ONE.resolve(1, 1, &nobody), None);
@@ -322,7 +331,7 @@ fn a_leader_that_votes_alone_leads_on_after_a_pause() {
 #[test]
 fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
     let members = five();
-    let in_force = InForce::only("F1", &Action::Kill { members: vec![MemberId(1), MemberId(2)] });
+    let in_force = InForce::only("F1", &kill(&[1, 2]));
     let scene = Scene {
         members: &members,
         voters: &members,
@@ -330,6 +339,7 @@ fn what_remains_of_a_quorum_is_counted_with_the_other_faults() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        loses_unsynced: false,
         holder: None,
     };
     let fault = Nemesis::PARTITION_LEADER.resolve(1, 1, &scene).expect("a leader");
@@ -351,6 +361,7 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
             in_force: &in_force,
             servers: &servers,
             replaced: &replaced,
+            loses_unsynced: false,
             holder: None,
         };
         let resolved = Nemesis::REPLACE_ROLLING.resolve(turn, turn, &scene).expect("somebody is to come");
@@ -358,7 +369,7 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
         assert_eq!(target == MemberId(2), turn == 2, "the leader comes last");
         assert_eq!(resolved.leader_fault, turn == 2);
         let by = servers[&target].other();
-        assert_eq!(resolved.action, Action::Replace { members: vec![target], by });
+        assert_eq!(resolved.action.of(), Some(&Replace { members: vec![target], by }));
         assert!(replaced.insert(target), "{target:?} twice in a round");
     }
     let nobody_knows = Scene {
@@ -368,6 +379,7 @@ fn a_rolling_replacement_takes_followers_first_and_every_member_once() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        loses_unsynced: false,
         holder: None,
     };
     assert_eq!(Nemesis::REPLACE_ROLLING.resolve(0, 0, &nobody_knows), None);
@@ -383,6 +395,7 @@ fn observers_are_hit_and_counted_for_nothing() {
         in_force: &in_force,
         servers: &ONE_KIND,
         replaced: &NOBODY,
+        loses_unsynced: false,
         holder: None,
     };
     let on = |name: &str, draw| {
@@ -412,7 +425,7 @@ fn the_holder_is_hit_while_no_other_fault_hits_it_and_no_member_is() {
     assert_eq!(kinds.len(), 4);
     for hit in [false, true] {
         if hit {
-            in_force.insert("F1", Action::Application { holder, harm: Harm::Cut });
+            in_force.insert("F1", Harmed { holder, harm: Harm::Cut }.into());
         }
         let scene = |holder| Scene {
             members: &members,
@@ -421,6 +434,7 @@ fn the_holder_is_hit_while_no_other_fault_hits_it_and_no_member_is() {
             in_force: &in_force,
             servers: &ONE_KIND,
             replaced: &NOBODY,
+            loses_unsynced: false,
             holder,
         };
         for kind in &kinds {

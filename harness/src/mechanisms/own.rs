@@ -16,6 +16,8 @@ use std::time::Duration;
 use anyhow::{anyhow, bail};
 use harness_core::fault::in_force::InForce;
 use harness_core::fault::own::Own;
+use harness_core::mechanism::Mechanism;
+use harness_core::mechanism::own::{OWN, Owned};
 use harness_core::nemeses::RECOVERY_PATIENCE_NS;
 use harness_core::proof::Proof;
 use harness_systems::{Deed, Order, Ran};
@@ -23,7 +25,58 @@ use runs::member::MemberId;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use crate::cluster::{Cluster, ProcessState};
+use super::{Asked, At, Driver};
+use crate::clock::RunNs;
+use crate::cluster::{Async, Cluster, ProcessState};
+
+/// What does it.
+pub(super) const DRIVERS: &[&dyn Driver] = &[&Commands];
+
+struct Commands;
+
+impl Driver for Commands {
+    fn mechanism(&self) -> &'static Mechanism {
+        &OWN
+    }
+
+    /// A file that describes some says what is run, and that it can be was looked at.
+    fn can(&self, _: &dyn Cluster) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn look_before<'a>(&'a self, at: &'a At<'a>) -> Async<'a, bool> {
+        Box::pin(async move {
+            at.keep(Fault::of(at)?.is_not_there().await);
+            Ok(true)
+        })
+    }
+
+    fn inject<'a>(&'a self, at: &'a At<'a>, asked: Asked<'a>) -> Async<'a, bool> {
+        Box::pin(async move {
+            asked()?;
+            Fault::of(at)?.inflict().await?;
+            Ok(true)
+        })
+    }
+
+    fn bites<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Proof> {
+        Box::pin(async move {
+            let bites = Fault::of(at)?.bites(at.in_force).await;
+            Ok(match at.kept::<Proof>() {
+                Some(before) => before.and(bites),
+                None => bites,
+            })
+        })
+    }
+
+    fn undo<'a>(&'a self, at: &'a At<'a>, _: RunNs) -> Async<'a, Option<Proof>> {
+        Box::pin(async move { Fault::of(at)?.undo().await })
+    }
+
+    fn gone<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Option<Proof>> {
+        Box::pin(async move { Ok(Fault::of(at)?.is_gone(at.in_force).await) })
+    }
+}
 
 /// How long a fault may take to show where it was brought.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,18 +96,23 @@ enum Says {
 
 /// A fault of the user's own in a run.
 #[derive(Clone, Copy)]
-pub struct Fault<'a> {
+struct Fault<'a> {
     /// Where its members run.
-    pub cluster: &'a Arc<dyn Cluster>,
+    cluster: &'a Arc<dyn Cluster>,
     /// Its kind.
-    pub own: Own,
+    own: Own,
     /// Whom it is aimed at.
-    pub members: &'a [MemberId],
+    members: &'a [MemberId],
     /// Its name in this run.
-    pub id: &'a str,
+    id: &'a str,
 }
 
-impl Fault<'_> {
+impl<'a> Fault<'a> {
+    fn of(at: &At<'a>) -> anyhow::Result<Self> {
+        let Owned { own, members } = at.act()?;
+        Ok(Self { cluster: at.cluster, own: *own, members, id: at.fault })
+    }
+
     /// Has a command run for each of these at once, and waits for all.
     async fn at_each(&self, members: &[MemberId], deed: Deed) -> BTreeMap<MemberId, anyhow::Result<Ran>> {
         let mut running = JoinSet::new();
@@ -73,7 +131,7 @@ impl Fault<'_> {
     }
 
     /// Brings it to every target. What can't be brought to one of them is undone at all.
-    pub async fn inflict(&self) -> anyhow::Result<()> {
+    async fn inflict(&self) -> anyhow::Result<()> {
         let failures = self.failures(&self.at_each(self.members, Deed::Exec).await, Deed::Exec);
         if failures.is_empty() {
             return Ok(());
@@ -85,7 +143,7 @@ impl Fault<'_> {
     }
 
     /// Undoes it at every target. Where a process is gone, nothing can be undone, and it is said.
-    pub async fn undo(&self) -> anyhow::Result<Option<Proof>> {
+    async fn undo(&self) -> anyhow::Result<Option<Proof>> {
         if !self.own.lasts() {
             return Ok(None);
         }
@@ -159,14 +217,14 @@ impl Fault<'_> {
     }
 
     /// Whether no target shows it before it comes.
-    pub async fn is_not_there(&self) -> Proof {
+    async fn is_not_there(&self) -> Proof {
         let answers = self.asked(self.members, &InForce::default()).await;
         let holds = answers.values().all(|says| *says == Says::No);
         Proof::new(holds, format!("before it {}", words(&answers)))
     }
 
     /// Whether every target shows it, and another member does not.
-    pub async fn bites(&self, in_force: &InForce) -> Proof {
+    async fn bites(&self, in_force: &InForce) -> Proof {
         let shown = self.asked_until(self.members, &Says::Yes, in_force, PATIENCE).await;
         let mut proof = shown.and(self.control(in_force).await);
         proof.detail.matrix = Some(in_force.matrix(self.cluster.members()));
@@ -186,7 +244,7 @@ impl Fault<'_> {
     }
 
     /// Whether no target shows it any more, where something undid it.
-    pub async fn is_gone(&self, in_force: &InForce) -> Option<Proof> {
+    async fn is_gone(&self, in_force: &InForce) -> Option<Proof> {
         if !self.own.lasts() {
             return None;
         }

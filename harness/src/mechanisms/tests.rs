@@ -5,16 +5,22 @@ use std::net::SocketAddr;
 
 use harness_core::cut::Pair;
 use harness_core::fault::Server;
-use harness_core::fault::application::Holder;
-use harness_core::mechanism::Mechanism;
+use harness_core::fault::application::{Harm, Holder};
+use harness_core::mechanism::clock::{Clock, offset_ns};
+use harness_core::mechanism::kill::Kill;
+use harness_core::mechanism::pause::Pause;
+use harness_core::mechanism::replace::Replace;
 use harness_systems::{Order, Ran};
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
 
 use super::*;
-use crate::cluster::{Async, ClockReading, Cut, Severing};
+use crate::cluster::{ClockReading, Cut, PortState, ProcessState, Severing, Traffic};
 use crate::events::EventLog;
 use crate::links::protocol::{Count, ProbeRound, Probed};
+use crate::nemesis::proof::applications::{
+    ApplicationsSeen, application_is_harmed, application_is_well, at_the_end_of_a_cut_application,
+};
 
 const MEMBERS: [MemberId; 3] = [MemberId(1), MemberId(2), MemberId(3)];
 const JAVA: Server = Server::new("java", "node");
@@ -49,7 +55,7 @@ impl Lying {
         let mut all = Self {
             states: MEMBERS.map(|member| (member, ProcessState::Running)).into(),
             ports: MEMBERS.map(|member| (member, PortState::Answers)).into(),
-            offsets: MEMBERS.map(|member| (member, in_force.offset_ns(member))).into(),
+            offsets: MEMBERS.map(|member| (member, offset_ns(in_force, member))).into(),
             served_by: MEMBERS.map(|member| (member, JAVA)).into(),
             lost: Vec::new(),
             control: true,
@@ -89,11 +95,18 @@ impl Lying {
     }
 
     async fn bites(self, action: &Action, in_force: &InForce) -> bool {
-        bites(&self, action, &Traffic::default(), in_force).await.expect("it can be asked").holds
+        let (cluster, kept): (Arc<dyn Cluster>, _) = (Arc::new(self), Kept::default());
+        let driver = on(action.mechanism(), &*cluster).expect("it can");
+        let at = At { cluster: &cluster, applications: None, fault: "F1", action, in_force, kept: &kept };
+        bites(driver, &at).await.expect("it can be asked").holds
     }
 
     async fn healed(self, action: &Action, rest: &InForce) -> bool {
-        is_gone(&self, action, rest).await.expect("it can be asked").holds
+        let (cluster, kept): (Arc<dyn Cluster>, _) = (Arc::new(self), Kept::default());
+        let driver = on(action.mechanism(), &*cluster).expect("it can");
+        let at =
+            At { cluster: &cluster, applications: None, fault: "F1", action, in_force: rest, kept: &kept };
+        is_gone(driver, &at).await.expect("it can be asked").holds
     }
 }
 
@@ -110,7 +123,11 @@ impl Cluster for Lying {
         "lying"
     }
 
-    fn can(&self, _: Mechanism) -> Result<(), String> {
+    fn can_shift_clocks(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn can_replace(&self) -> Result<(), String> {
         Ok(())
     }
 
@@ -218,22 +235,33 @@ fn first() -> Vec<MemberId> {
     vec![MEMBERS[0]]
 }
 
+fn kill(members: Vec<MemberId>) -> Action {
+    Kill { members, loses_unsynced: false }.into()
+}
+
+#[test]
+fn every_mechanism_is_done_by_something() {
+    for mechanism in Mechanism::ALL {
+        assert!(of(mechanism).count() > 0, "{}", mechanism.name);
+    }
+}
+
 #[tokio::test]
 async fn a_kill_is_proven_by_a_process_that_is_gone_and_a_port_that_refuses() {
-    let kill = Action::Kill { members: first() };
-    let in_force = InForce::only("F1", &kill);
+    let killed = kill(first());
+    let in_force = InForce::only("F1", &killed);
     let truth = || Lying::truth(&in_force);
     let [member, ..] = MEMBERS;
-    assert!(truth().bites(&kill, &in_force).await);
+    assert!(truth().bites(&killed, &in_force).await);
     for state in [ProcessState::Running, ProcessState::Stopped, ProcessState::Dying] {
         let lying = truth().state(member, state.clone());
-        assert!(!lying.bites(&kill, &in_force).await, "it is {state}");
+        assert!(!lying.bites(&killed, &in_force).await, "it is {state}");
     }
     for port in [PortState::Answers, PortState::Silent, PortState::HangsUp] {
         let lying = truth().port(member, port);
-        assert!(!lying.bites(&kill, &in_force).await, "its port {port}");
+        assert!(!lying.bites(&killed, &in_force).await, "its port {port}");
     }
-    let both = Action::Kill { members: MEMBERS[..2].to_vec() };
+    let both = kill(MEMBERS[..2].to_vec());
     let in_force = InForce::only("F1", &both);
     let lying = Lying::truth(&in_force).state(MEMBERS[1], ProcessState::Running);
     assert!(!lying.bites(&both, &in_force).await, "the second one lives");
@@ -241,7 +269,7 @@ async fn a_kill_is_proven_by_a_process_that_is_gone_and_a_port_that_refuses() {
 
 #[tokio::test]
 async fn a_pause_is_proven_by_a_stopped_process_a_silent_port_and_another_that_answers() {
-    let pause = Action::Pause { members: first() };
+    let pause = Action::from(Pause { members: first() });
     let in_force = InForce::only("F1", &pause);
     let truth = || Lying::truth(&in_force);
     let [member, other, _] = MEMBERS;
@@ -262,7 +290,7 @@ async fn a_pause_is_proven_by_a_stopped_process_a_silent_port_and_another_that_a
 
 #[tokio::test]
 async fn a_shifted_clock_is_proven_by_its_own_reading_and_the_right_ones_of_all_others() {
-    let shift = Action::Clock { members: first(), offset_ns: 60_000_000_000 };
+    let shift = Action::from(Clock { members: first(), offset_ns: 60_000_000_000 });
     let in_force = InForce::only("F1", &shift);
     let truth = || Lying::truth(&in_force);
     assert!(truth().bites(&shift, &in_force).await);
@@ -280,7 +308,7 @@ async fn a_shifted_clock_is_proven_by_its_own_reading_and_the_right_ones_of_all_
 async fn a_cut_is_proven_only_where_no_direction_passes_and_no_way_leads_round_it() {
     let groups = [vec![MEMBERS[0]], MEMBERS[1..].to_vec()];
     for how in [Severing::Silence, Severing::Reject] {
-        let cut = Action::Cut(Cut::between(&groups, how));
+        let cut = Action::from(Cut::between(&groups, how));
         let in_force = InForce::only("F1", &cut);
         let truth = || Lying::truth(&in_force).with(|all| all.refused = 1);
         assert!(truth().bites(&cut, &in_force).await);
@@ -300,7 +328,7 @@ async fn a_cut_is_proven_only_where_no_direction_passes_and_no_way_leads_round_i
 
 #[tokio::test]
 async fn a_replacement_is_proven_by_a_server_that_ended_and_another_kind_that_serves() {
-    let replace = Action::Replace { members: first(), by: JAVA };
+    let replace = Action::from(Replace { members: first(), by: JAVA });
     let in_force = InForce::only("F1", &replace);
     let truth = || Lying::truth(&in_force);
     assert!(truth().bites(&replace, &in_force).await);
@@ -310,7 +338,7 @@ async fn a_replacement_is_proven_by_a_server_that_ended_and_another_kind_that_se
     assert!(!serves.bites(&replace, &in_force).await, "the old one still answers");
 
     // Its end is what comes: with nothing else broken, and beside a fault that is still in force.
-    let other = InForce::only("F2", &Action::Pause { members: vec![MEMBERS[2]] });
+    let other = InForce::only("F2", &Pause { members: vec![MEMBERS[2]] }.into());
     for rest in [InForce::default(), other] {
         let back = || Lying::truth(&rest);
         assert!(back().healed(&replace, &rest).await);
@@ -323,10 +351,10 @@ async fn a_replacement_is_proven_by_a_server_that_ended_and_another_kind_that_se
 
 #[tokio::test]
 async fn a_fault_is_gone_only_when_processes_run_ports_answer_and_probes_arrive() {
-    let other = InForce::only("F2", &Action::Kill { members: vec![MEMBERS[2]] });
+    let other = InForce::only("F2", &kill(vec![MEMBERS[2]]));
     for rest in [InForce::default(), other] {
         let back = || Lying::truth(&rest);
-        for action in [Action::Kill { members: first() }, Action::Pause { members: first() }] {
+        for action in [kill(first()), Action::from(Pause { members: first() })] {
             assert!(back().healed(&action, &rest).await);
             for state in [ProcessState::Stopped, ProcessState::Dying, ProcessState::Gone("9".to_owned())] {
                 let lying = back().state(MEMBERS[0], state.clone());
@@ -337,7 +365,7 @@ async fn a_fault_is_gone_only_when_processes_run_ports_answer_and_probes_arrive(
                 assert!(!lying.healed(&action, &rest).await, "its port {port}");
             }
         }
-        let cut = Action::Cut(Cut::between(&[vec![MEMBERS[0]], vec![MEMBERS[1]]], Severing::Silence));
+        let cut = Action::from(Cut::between(&[vec![MEMBERS[0]], vec![MEMBERS[1]]], Severing::Silence));
         assert!(back().healed(&cut, &rest).await);
         let lying = back().with(|all| all.lost.push(Pair::from((1, 2))));
         assert!(!lying.healed(&cut, &rest).await, "one direction is still cut");
@@ -348,10 +376,10 @@ async fn a_fault_is_gone_only_when_processes_run_ports_answer_and_probes_arrive(
 #[tokio::test]
 async fn an_ensemble_in_which_a_member_does_not_serve_is_not_well() {
     let rest = InForce::default();
-    let kill = Action::Kill { members: first() };
+    let killed = kill(first());
     let lying = Lying::truth(&rest);
     lying.events.push(Stamped { time: 0, node: MEMBERS[1], event: Event::Exited("1".to_owned()) });
-    assert!(!lying.healed(&kill, &rest).await);
+    assert!(!lying.healed(&killed, &rest).await);
 }
 
 /// Two applications, as a test wants them seen.
