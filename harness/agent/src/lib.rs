@@ -22,6 +22,7 @@
 //! process 1 of its namespace signals, lists or patches processes: any other would reach the whole machine.
 
 mod clock;
+mod devices;
 mod lease;
 mod lines;
 pub mod netfilter;

@@ -4,9 +4,11 @@
 //! renews the lease; [`Command::Renew`] does only that and is not answered. Members are known here by a small
 //! number that the harness gives them; an agent knows the addresses of its peers and nothing about ensembles.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A member as agents know it.
 pub type Peer = u64;
@@ -70,7 +72,8 @@ pub enum Command {
         round: u64,
     },
     /// Tell which probes and controls of a round arrived here. Answers as soon as every peer's control and
-    /// every peer's probe arrived, and otherwise `patience_ms` after the last control, at most a second.
+    /// every peer's probe arrived, and otherwise `patience_ms` after the last control, for which it waits a
+    /// second at most.
     Arrivals {
         /// The round.
         round: u64,
@@ -94,6 +97,15 @@ pub enum Command {
     ReadClock,
     /// Tell whether clocks can be shifted here: tried on a process that the agent starts for it.
     TryClock,
+    /// Tell which devices there are, and try each of them.
+    Devices,
+    /// Have a device do something; hello must have been said.
+    Device {
+        /// Which.
+        device: String,
+        /// What, in its own words.
+        order: Value,
+    },
     /// Nothing but the renewal of the lease; not answered.
     Renew,
     /// Heal everything, end every process, go.
@@ -195,6 +207,10 @@ pub enum Outcome {
     Shifted(Shifted),
     /// The clock was read.
     Clock(ClockReading),
+    /// The devices, and why those that do not work here do not.
+    Devices(BTreeMap<String, Result<(), String>>),
+    /// What a device says.
+    Device(Value),
     /// Refused or failed, with the reason and what to do about it.
     Failed(String),
 }

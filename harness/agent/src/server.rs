@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use serde::Deserialize;
 
 use crate::clock::{ClockMaker, ClockThread};
+use crate::devices::{Around, Devices};
 use crate::lease::{Due, Lease};
 use crate::lines::{Cut, Lines, MAX_LINE};
 use crate::netfilter::{Filter, FilterError};
@@ -99,8 +100,16 @@ where
     let (output, finished) = Output::start(output).map_err(AgentError::Start)?;
     let clocks = ClockThread::new(output.clone(), wake.clone(), options.clocks, options.idle);
     let namespace = OwnNamespace::of_this_process().ok();
-    let mut agent =
-        Agent { output, wake, clocks, namespace, introduced: None, questions: Vec::new(), reap_owed: false };
+    let mut agent = Agent {
+        output,
+        wake,
+        clocks,
+        namespace,
+        introduced: None,
+        devices: Devices::default(),
+        questions: Vec::new(),
+        reap_owed: false,
+    };
     let end = agent.serve(&mut input, &signals);
     agent.finish(&end, finished);
     match end {
@@ -125,6 +134,7 @@ enum End {
 struct Introduced {
     filter: Filter,
     probes: Probes,
+    around: Around,
 }
 
 struct Agent {
@@ -134,6 +144,7 @@ struct Agent {
     /// The agent's own process namespace; none when it is not its first process.
     namespace: Option<OwnNamespace>,
     introduced: Option<Introduced>,
+    devices: Devices,
     questions: Vec<(u64, Question)>,
     /// Somebody may have died that was not waited for yet.
     reap_owed: bool,
@@ -150,6 +161,8 @@ enum Refused {
     Process(#[from] ProcessError),
     #[error("{0}")]
     Asked(&'static str),
+    #[error("{0}")]
+    Device(String),
 }
 
 impl Agent {
@@ -305,6 +318,11 @@ impl Agent {
                 let processes = of_the_member(self.namespace.ok_or(ProcessError::NotFirst)?.processes()?);
                 Ok(Outcome::Processes(processes.into_iter().map(|process| process.line).collect()))
             }
+            Command::Devices => Ok(Outcome::Devices(self.devices.attempt())),
+            Command::Device { device, order } => {
+                let around = self.introduced()?.around.clone();
+                self.devices.order(&device, &around, order).map(Outcome::Device).map_err(Refused::Device)
+            }
             Command::ShiftClock { .. }
             | Command::ReadClock
             | Command::TryClock
@@ -334,7 +352,8 @@ impl Agent {
         // Without probes the table goes again with its socket, or here.
         match Probes::open(&run, own, &peers, (probe_port, control_port), self.wake.clone()) {
             Ok(probes) => {
-                self.introduced = Some(Introduced { filter, probes });
+                self.introduced =
+                    Some(Introduced { filter, probes, around: Around { run, peers, control_port } });
                 Ok(())
             }
             Err(error) => {
@@ -393,6 +412,9 @@ impl Agent {
         if let Some(Err(error)) = self.introduced.as_mut().map(|introduced| introduced.filter.heal_all()) {
             told = format!("{told}, except that the agent failed to {error}");
         }
+        if let Err(error) = self.devices.heal() {
+            told = format!("{told}, except that the agent failed to {error}");
+        }
         if let Some(Err(error)) = self.namespace.map(|within| signal_all(within, SignalName::Continue)) {
             told = format!("{told}, except that the agent failed to {error}");
         }
@@ -403,7 +425,7 @@ impl Agent {
     /// Takes the table away, ends everybody (who then has no clock to be restored), says goodbye.
     fn finish(mut self, end: &End, finished: Finished) {
         let mut failed = Vec::new();
-        if let Some(Introduced { filter, probes }) = self.introduced.take() {
+        if let Some(Introduced { filter, probes, .. }) = self.introduced.take() {
             if let Err(error) = filter.remove() {
                 failed.push(format!("failed to {error}"));
             }

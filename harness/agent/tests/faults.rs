@@ -179,9 +179,9 @@ fn nft_reads_the_table_as_it_was_meant() {
     for expected in [
         "type filter hook input priority -100; policy accept;",
         "type filter hook input priority 100; policy accept;",
-        "udp dport 7002 accept",
-        "icmpv6 type 133-137 accept",
-        "tcp flags rst accept",
+        "udp dport 7002 return",
+        "icmpv6 type 133-137 return",
+        "tcp flags rst return",
         "ip6 saddr fd77::2 counter name \"refused-2\" drop",
         "ip6 saddr fd77::2 meta l4proto tcp counter name \"refused-2\" reject with tcp reset",
         "tcp dport 2888 goto counted",

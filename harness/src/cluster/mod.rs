@@ -26,13 +26,16 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
+use harness_core::condition::LinkCondition;
 pub use harness_core::cut::{Cut, Severing};
 use harness_core::fault::Server;
 pub use harness_systems::PortState;
 use harness_systems::{Alongside, Order, Ran};
 use runs::member::MemberId;
 use runs::results::Reach;
+use serde_json::Value;
 
 use self::containers::Containers;
 use crate::events::EventLog;
@@ -208,11 +211,17 @@ pub trait Cluster: Send + Sync {
     /// Lets the processes of these go on.
     fn resume<'a>(&'a self, members: &'a [MemberId]) -> Async<'a, ()>;
 
-    /// Cuts the network, in the name of a fault. Done when it is in force everywhere; gives the traffic of
-    /// the moment after.
-    fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic>;
+    /// Whether what members say can be held back for a while; if not, why.
+    fn can_delay(&self) -> Result<(), String> {
+        Err("what members say is let through or dropped, and not held back".to_owned())
+    }
 
-    /// Takes one fault's cut away; those of others stay. Gives the traffic of the moment before.
+    /// Makes directions between members what is said of each, in the name of a fault. Done when it is in
+    /// force everywhere; gives the traffic of the moment after.
+    fn link<'a>(&'a self, fault: &'a str, links: &'a [(Pair, LinkCondition)]) -> Async<'a, Traffic>;
+
+    /// Takes away what one fault did to directions; what others did stays. Gives the traffic of the moment
+    /// before.
     fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic>;
 
     /// The traffic up to now; what was under way when the last cut came is counted by then.
@@ -225,8 +234,24 @@ pub trait Cluster: Send + Sync {
         Box::pin(async { Ok(None) })
     }
 
-    /// Who reaches whom, one way at a time.
-    fn probe(&self) -> Async<'_, ProbeRound>;
+    /// How long the newest of what members said since the last question was on its way, in us, by direction.
+    fn delays(&self) -> Async<'_, Vec<(Pair, Vec<u64>)>> {
+        Box::pin(async { anyhow::bail!("the {} cluster does not measure that", self.name()) })
+    }
+
+    /// Who reaches whom, one way at a time. What members say may take so much longer than usual.
+    fn probe(&self, slower: Duration) -> Async<'_, ProbeRound>;
+
+    /// Whether agents beside the members have this device, and it works; if not, why.
+    fn can_use(&self, device: &str) -> Result<(), String> {
+        Err(format!("members have no agent beside them, and so no {device}"))
+    }
+
+    /// Has the device of a member's agent do something, in the device's own words.
+    fn device<'a>(&'a self, member: MemberId, device: &'a str, order: Value) -> Async<'a, Value> {
+        let _ = (member, order);
+        Box::pin(async move { anyhow::bail!("the {} cluster has no {device}", self.name()) })
+    }
 
     /// The state of a member's process.
     fn process_state(&self, member: MemberId) -> Async<'_, ProcessState>;

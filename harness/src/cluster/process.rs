@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use harness_core::condition::LinkCondition;
 use harness_core::fault::Server;
 use harness_systems::{Addresses, Dialling, Installation, Order, Ran, Site, Whereabouts};
 use runs::events::Event;
@@ -31,7 +32,7 @@ use super::process_clock::Clocks;
 use super::settings::MemberSettings;
 use super::spawner::Spawner;
 use super::voice::Place;
-use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic};
+use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Traffic};
 use crate::clock::RunClock;
 use crate::events::EventLog;
 use crate::links::handle::Links;
@@ -74,10 +75,10 @@ pub struct ProcessCluster {
     servers: Arc<Mutex<BTreeMap<MemberId, Server>>>,
     /// What asks those that don't tell.
     observer: Mutex<Option<tokio::task::AbortHandle>>,
-    /// The cuts in force, by fault. Held until the links follow, so that rules arrive in the order in which
-    /// they were decided.
-    cuts: tokio::sync::Mutex<BTreeMap<String, Cut>>,
-    /// While anything is cut: whether members have another way.
+    /// What directions are like. Held until the links follow, so that rules arrive in the order in which they
+    /// were decided.
+    conditions: tokio::sync::Mutex<Conditions>,
+    /// While any direction is not as usual: whether members have another way.
     look_out: Mutex<Option<LookOut>>,
 }
 
@@ -117,7 +118,7 @@ impl ProcessCluster {
             clocks: Clocks::default(),
             servers,
             observer: Mutex::default(),
-            cuts: tokio::sync::Mutex::default(),
+            conditions: tokio::sync::Mutex::default(),
             look_out: Mutex::default(),
         })
     }
@@ -147,7 +148,7 @@ impl ProcessCluster {
         self.look_out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks out for ways past the links, from now on and until nothing is cut.
+    /// Looks out for ways past the links, from now on and until every direction is as usual.
     fn looks_out(&self) -> anyhow::Result<()> {
         let mut look_out = self.look_out();
         if look_out.is_none() {
@@ -421,23 +422,29 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic> {
+    fn can_delay(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn link<'a>(&'a self, fault: &'a str, links: &'a [(Pair, LinkCondition)]) -> Async<'a, Traffic> {
         Box::pin(async move {
-            let mut cuts = self.cuts.lock().await;
-            cuts.insert(fault.to_owned(), cut.clone());
+            let mut conditions = self.conditions.lock().await;
+            conditions.insert(fault.to_owned(), links.iter().copied().collect());
             self.looks_out()?;
-            Ok(Traffic { counts: self.links()?.set(rules(&cuts, &cut.pairs)).await? })
+            let rules = rules(&conditions, links.iter().map(|(pair, _)| *pair));
+            Ok(Traffic { counts: self.links()?.set(rules).await? })
         })
     }
 
     fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic> {
         Box::pin(async move {
-            let mut cuts = self.cuts.lock().await;
-            let healed = cuts.remove(fault).map(|cut| cut.pairs).unwrap_or_default();
-            if cuts.is_empty() {
+            let mut conditions = self.conditions.lock().await;
+            let healed = conditions.remove(fault).unwrap_or_default();
+            if conditions.is_empty() {
                 *self.look_out() = None;
             }
-            Ok(Traffic { counts: self.links()?.set(rules(&cuts, &healed)).await? })
+            let rules = rules(&conditions, healed.into_keys());
+            Ok(Traffic { counts: self.links()?.set(rules).await? })
         })
     }
 
@@ -458,8 +465,12 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn probe(&self) -> Async<'_, ProbeRound> {
-        Box::pin(async move { self.links()?.probe().await })
+    fn delays(&self) -> Async<'_, Vec<(Pair, Vec<u64>)>> {
+        Box::pin(async move { self.links()?.delays().await })
+    }
+
+    fn probe(&self, slower: Duration) -> Async<'_, ProbeRound> {
+        Box::pin(async move { self.links()?.probe(slower).await })
     }
 
     fn process_state(&self, member: MemberId) -> Async<'_, ProcessState> {
@@ -526,18 +537,17 @@ impl Cluster for ProcessCluster {
     }
 }
 
-/// What holds for each of `pairs` when all of `cuts` are in force.
-fn rules(cuts: &BTreeMap<String, Cut>, pairs: &[Pair]) -> Vec<(Pair, Rule)> {
-    let rule = |pair: Pair| {
-        let severed = || cuts.values().filter(|cut| cut.severs(pair));
-        match severed().next() {
-            None => Rule::default(),
-            Some(_) if severed().any(|cut| cut.how == Severing::Reject) => Rule::RESET,
-            Some(_) => Rule::HOLD,
-        }
+/// What holds for each of `pairs` when all of `conditions` are in force.
+fn rules(conditions: &Conditions, pairs: impl Iterator<Item = Pair>) -> Vec<(Pair, Rule)> {
+    let all = |pair: &Pair| {
+        let own = conditions.values().filter_map(|links| links.get(pair).copied());
+        own.fold(LinkCondition::default(), LinkCondition::and)
     };
-    pairs.iter().map(|pair| (*pair, rule(*pair))).collect()
+    pairs.map(|pair| (pair, Rule::of(all(&pair)))).collect()
 }
+
+/// What directions are like, by fault.
+type Conditions = BTreeMap<String, BTreeMap<Pair, LinkCondition>>;
 
 impl Drop for ProcessCluster {
     /// Whatever led here, a panic too: no process stays.

@@ -200,12 +200,19 @@ enum End {
     Reset,
 }
 
+/// What was read at once, or what is left of it.
+struct Piece {
+    came: Instant,
+    due: Instant,
+    bytes: Bytes,
+}
+
 /// One direction of one connection.
 struct Pump<'s, 'l> {
     reader: &'s TcpStream,
     writer: &'s TcpStream,
     lane: &'l Lane,
-    queue: VecDeque<(Instant, Bytes)>,
+    queue: VecDeque<Piece>,
     queued: usize,
     end: End,
     /// When the FIN or the reset came; it is delayed like a byte.
@@ -274,7 +281,7 @@ impl<'s, 'l> Pump<'s, 'l> {
         if rule.holds() || blocked {
             return None;
         }
-        let due = self.queue.front().map(|(due, _)| *due).or(self.ended_at)?;
+        let due = self.queue.front().map(|piece| piece.due).or(self.ended_at)?;
         (due > Instant::now()).then_some(due)
     }
 
@@ -283,17 +290,18 @@ impl<'s, 'l> Pump<'s, 'l> {
         if rule.holds() {
             return Ok(false);
         }
-        while let Some((due, bytes)) = self.queue.front_mut() {
-            if *due > Instant::now() {
+        while let Some(piece) = self.queue.front_mut() {
+            if piece.due > Instant::now() {
                 return Ok(false);
             }
-            match self.writer.try_write(bytes) {
+            match self.writer.try_write(&piece.bytes) {
                 Ok(written) => {
-                    bytes.advance(written);
-                    let empty = bytes.is_empty();
+                    piece.bytes.advance(written);
+                    let (empty, took) = (piece.bytes.is_empty(), piece.came.elapsed());
                     self.sink(written);
                     self.lane.forwarded.fetch_add(wide(written), Ordering::Relaxed);
                     if empty {
+                        self.lane.note_delay(took);
                         self.queue.pop_front();
                     }
                 }
@@ -327,7 +335,14 @@ impl<'s, 'l> Pump<'s, 'l> {
         }
         self.queued += bytes.len();
         self.lane.waiting.fetch_add(wide(bytes.len()), Ordering::Relaxed);
-        self.queue.push_back((Instant::now() + rule.delay(), bytes));
+        let came = Instant::now();
+        let due = self.not_before_the_last(came + rule.delay());
+        self.queue.push_back(Piece { came, due, bytes });
+    }
+
+    /// What was said first is heard first.
+    fn not_before_the_last(&self, due: Instant) -> Instant {
+        self.queue.back().map_or(due, |last| due.max(last.due))
     }
 
     fn finish(&mut self, end: End, rule: Rule) {
@@ -335,7 +350,7 @@ impl<'s, 'l> Pump<'s, 'l> {
             self.enqueue(Bytes::from(introduction.rest()), rule);
         }
         self.end = end;
-        self.ended_at = Some(Instant::now() + rule.delay());
+        self.ended_at = Some(self.not_before_the_last(Instant::now() + rule.delay()));
     }
 
     fn sink(&mut self, length: usize) {

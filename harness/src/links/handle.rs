@@ -105,9 +105,17 @@ impl Links {
         self.counts(Command::Counters).await
     }
 
-    /// One round of probes.
-    pub async fn probe(&self) -> anyhow::Result<ProbeRound> {
-        let patience_ms = crate::clock::whole_milliseconds(PROBE_PATIENCE);
+    /// How long what was handed on since the last question was on its way, in us, by direction.
+    pub async fn delays(&self) -> anyhow::Result<Vec<(Pair, Vec<u64>)>> {
+        match self.ask(Command::Delays).await? {
+            Outcome::Delays(delays) => Ok(delays),
+            other => bail!("the links gave an unfitting answer: {other:?}"),
+        }
+    }
+
+    /// One round of probes. A piece may take so much longer than usual; a probe connects, and then speaks.
+    pub async fn probe(&self, slower: Duration) -> anyhow::Result<ProbeRound> {
+        let patience_ms = crate::clock::whole_milliseconds(PROBE_PATIENCE + slower * 2);
         match self.ask(Command::Probe { patience_ms }).await? {
             Outcome::Probed(round) => Ok(round),
             other => bail!("the links gave an unfitting answer: {other:?}"),

@@ -1,8 +1,9 @@
 //! The directions of an ensemble's data: the rule in force in each, and what is counted there.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -22,7 +23,12 @@ pub struct Lane {
     pub dials_waiting: AtomicU64,
     /// Connections of members that the rule broke since the start, those included that were just made.
     pub refused: AtomicU64,
+    /// How long what was handed on since the last question for it was on its way, in us: the newest of it.
+    delays: Mutex<VecDeque<u64>>,
 }
+
+/// So many delays are kept of a direction.
+const MOST_DELAYS: usize = 256;
 
 impl Lane {
     /// The rule in force.
@@ -33,6 +39,15 @@ impl Lane {
     /// Counts a member's connection that the rule broke.
     pub fn count_refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes how long a piece was on its way.
+    pub fn note_delay(&self, took: Duration) {
+        let mut delays = self.delays.lock().unwrap_or_else(PoisonError::into_inner);
+        if delays.len() == MOST_DELAYS {
+            delays.pop_front();
+        }
+        delays.push_back(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
 
     fn count(&self, pair: Pair) -> Count {
@@ -95,6 +110,13 @@ impl Board {
         for lane in self.lanes.values() {
             lane.rule.send_if_modified(|rule| std::mem::take(rule) != Rule::default());
         }
+    }
+
+    /// How long the newest of what was handed on since the last question was on its way.
+    pub fn delays(&self) -> Vec<(Pair, Vec<u64>)> {
+        let taken =
+            |lane: &Lane| std::mem::take(&mut *lane.delays.lock().unwrap_or_else(PoisonError::into_inner));
+        self.lanes.iter().map(|(pair, lane)| (*pair, taken(lane).into())).collect()
     }
 
     /// The counters of every lane.

@@ -73,6 +73,8 @@ pub enum Command {
     },
     /// Tell the counters.
     Counters,
+    /// Tell how long what was handed on since the last such question was on its way.
+    Delays,
     /// Nothing but the renewal of the lease; not answered.
     Renew,
     /// Heal and go.
@@ -131,6 +133,8 @@ pub enum Outcome {
     Done(Vec<Count>),
     /// The probes.
     Probed(ProbeRound),
+    /// How long the newest of what was handed on was on its way, in us, by direction.
+    Delays(Vec<(Pair, Vec<u64>)>),
     /// An address to listen on is taken.
     Busy(SocketAddr),
     /// Refused, with the reason.

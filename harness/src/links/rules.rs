@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
+use harness_core::condition::{Delay, LinkCondition};
+use harness_core::cut::Severing;
 use serde::{Deserialize, Serialize};
+
+use crate::clock::whole_milliseconds;
 
 /// What happens to a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,18 +32,38 @@ pub struct Rule {
     /// Added to the way of every byte that goes through.
     #[serde(default)]
     pub delay_ms: u64,
+    /// Added to it beside that, anew for each piece: up to so much.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub jitter_ms: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Rule {
     /// A rule that lets nothing through and loses nothing.
-    pub const HOLD: Self = Self { mode: Mode::Hold, delay_ms: 0 };
+    pub const HOLD: Self = Self { mode: Mode::Hold, delay_ms: 0, jitter_ms: 0 };
 
     /// A rule that breaks connections.
-    pub const RESET: Self = Self { mode: Mode::Reset, delay_ms: 0 };
+    pub const RESET: Self = Self { mode: Mode::Reset, delay_ms: 0, jitter_ms: 0 };
 
-    /// The added delay.
+    /// What holds in a direction under a condition.
+    pub fn of(condition: LinkCondition) -> Self {
+        let mode = match condition.severed {
+            None => Mode::Pass,
+            Some(Severing::Silence) => Mode::Hold,
+            Some(Severing::Reject) => Mode::Reset,
+        };
+        let Delay { latency, jitter } = condition.delay;
+        Self { mode, delay_ms: whole_milliseconds(latency), jitter_ms: whole_milliseconds(jitter) }
+    }
+
+    /// The added delay of one piece.
     pub fn delay(self) -> Duration {
-        Duration::from_millis(self.delay_ms)
+        let jitter = Duration::from_millis(self.jitter_ms).mul_f64(rand::random());
+        Duration::from_millis(self.delay_ms) + jitter
     }
 
     /// Whether bytes wait.

@@ -112,6 +112,7 @@ impl Links {
                 Outcome::Done(self.board.counts())
             }
             Command::Counters => Outcome::Done(self.board.counts()),
+            Command::Delays => Outcome::Delays(self.board.delays()),
             Command::Probe { patience_ms } => {
                 self.probe(request.id, Duration::from_millis(patience_ms));
                 return;

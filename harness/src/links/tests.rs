@@ -33,7 +33,7 @@ fn there() -> Pair {
 }
 
 fn rule(mode: Mode) -> Rule {
-    Rule { mode, delay_ms: 0 }
+    Rule { mode, ..Rule::default() }
 }
 
 impl Bench {
@@ -199,7 +199,7 @@ async fn a_delay_keeps_the_order_and_the_distance() {
     let mut bench = Bench::start(LONG_LEASE).await;
     let (mut near, mut far) = bench.connection().await;
     let delay = Duration::from_millis(80);
-    bench.set(there(), Rule { mode: Mode::Pass, delay_ms: 80 }).await;
+    bench.set(there(), Rule { delay_ms: 80, ..Rule::default() }).await;
     let sent = std::time::Instant::now();
     near.write_all(b"a").await.expect("written");
     near.write_all(b"b").await.expect("written");

@@ -31,7 +31,7 @@ impl Driver for Cuts {
         Box::pin(async move {
             let cut: &Cut = at.act()?;
             asked()?;
-            at.keep(at.cluster.cut(at.fault, cut).await?);
+            at.keep(at.cluster.link(at.fault, &cut.links()).await?);
             Ok(true)
         })
     }

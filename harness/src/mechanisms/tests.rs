@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use harness_core::condition::LinkCondition;
 use harness_core::cut::Pair;
 use harness_core::fault::Server;
 use harness_core::fault::application::{Harm, Holder};
@@ -163,7 +165,7 @@ impl Cluster for Lying {
         said(self.way_round.clone())
     }
 
-    fn probe(&self) -> Async<'_, ProbeRound> {
+    fn probe(&self, _: Duration) -> Async<'_, ProbeRound> {
         let pairs = MEMBERS.iter().flat_map(|from| MEMBERS.map(|to| Pair::new(*from, to)));
         let probed = |pair| Probed { pair, took_us: (!self.lost.contains(&pair)).then_some(90) };
         let probes = pairs.filter(|pair| pair.from != pair.to).map(probed).collect();
@@ -206,7 +208,7 @@ impl Cluster for Lying {
         nobody_asks()
     }
 
-    fn cut<'a>(&'a self, _: &'a str, _: &'a Cut) -> Async<'a, Traffic> {
+    fn link<'a>(&'a self, _: &'a str, _: &'a [(Pair, LinkCondition)]) -> Async<'a, Traffic> {
         nobody_asks()
     }
 

@@ -104,6 +104,9 @@ impl Runner {
                     if let Some(how) = link.severed {
                         world.cut(&[direction(pair)], severing(how));
                     }
+                    if !link.delay.is_none() {
+                        world.slow(server(pair.from), server(pair.to), link.delay);
+                    }
                 }
                 Condition::Ended { member, loses_unsynced } => world.kill(server(member), loses_unsynced),
                 Condition::Stopped(member) => world.pause(server(member)),
@@ -123,6 +126,9 @@ impl Runner {
                 Condition::Link(pair, link) => {
                     if let Some(how) = link.severed {
                         world.mend(&[direction(pair)], severing(how));
+                    }
+                    if !link.delay.is_none() {
+                        world.quicken(server(pair.from), server(pair.to), link.delay);
                     }
                 }
                 Condition::Ended { member, .. } => world.start(server(member)),

@@ -16,7 +16,8 @@ use runs::views;
 use super::server;
 use crate::events::EventLog;
 use crate::links::protocol::Pair;
-use harness_core::condition::Quality;
+use crate::nemesis::proof::given;
+use harness_core::condition::{Condition, Delay, Quality};
 use harness_core::fault::in_force::{Expected, InForce};
 use harness_core::mechanism::Action;
 use harness_core::mechanism::clock::{offset_ns, show_offset};
@@ -53,6 +54,9 @@ pub(super) fn bites(
         let refuses = action.silences().is_some_and(|(_, refuses)| refuses);
         proofs.extend(refuses.then(|| Proof::new(true, "connections are reset".to_owned())));
     }
+    if changes(action, Quality::Delay) {
+        proofs.push(delays(world, in_force, members));
+    }
     if changes(action, Quality::Process) {
         let wanted = if action.consequences().ends() { Process::Gone } else { Process::Paused };
         proofs.push(are(world, action.members(), wanted));
@@ -75,6 +79,9 @@ pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, memb
     if rest.is_empty() {
         proofs.extend([network(world, rest, members), running(world, members)]);
         proofs.push(clocks(world, &[], rest, members));
+        if changes(action, Quality::Delay) {
+            proofs.push(delays(world, rest, members));
+        }
         let views = events.views();
         let serve = views::all_serve(&views);
         let stand = match (serve, views::leader_of(&views)) {
@@ -85,6 +92,9 @@ pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, memb
     } else {
         if changes(action, Quality::Passage) {
             proofs.push(network(world, rest, members));
+        }
+        if changes(action, Quality::Delay) {
+            proofs.push(delays(world, rest, members));
         }
         if changes(action, Quality::Process) {
             let absent = rest.absent();
@@ -103,8 +113,18 @@ pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, memb
     seen
 }
 
-/// What passed while nothing was to, and what wanted to; none where all might pass.
+/// What was seen of a fault while it held: what passed while nothing was to, and how long what was to be slow
+/// took.
 pub(super) fn at_the_end(world: &dyn Ensemble, action: &Action, before: &Arrived) -> Option<Proof> {
+    let slow = action.conditions().into_iter().filter_map(|condition| match condition {
+        Condition::Link(pair, link) if !link.delay.is_none() => Some((pair, link.delay)),
+        _ => None,
+    });
+    let slow: BTreeMap<Pair, Delay> = slow.collect();
+    if !slow.is_empty() {
+        let all = |pair: &Pair| (*pair, world.delays(server(pair.from), server(pair.to)));
+        return given::were_slow(&slow, &slow.keys().map(all).collect());
+    }
     let (pairs, _) = action.silences()?;
     let now = arrived(world, action);
     let crossed: u64 = now.iter().map(|(pair, count)| count - before.get(pair).copied().unwrap_or(0)).sum();
@@ -141,6 +161,26 @@ fn network(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Pr
     let mut seen = Proof::new(crossed == 0 && passing == open, words);
     seen.detail.matrix = Some(matrix);
     seen
+}
+
+/// Directions must be slower by what is in force, and by nothing else.
+fn delays(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Proof {
+    let (mut slow, mut fitting, mut others) = (0, 0, 0);
+    for from in members {
+        for to in members.iter().filter(|to| *to != from) {
+            let wanted = in_force.link(Pair::new(*from, *to)).delay;
+            let fits = world.slower(server(*from), server(*to)) == wanted;
+            (slow, others) = (slow + u32::from(!wanted.is_none()), others + u32::from(wanted.is_none()));
+            fitting += u32::from(fits);
+        }
+    }
+    let words = match slow {
+        0 => format!("{fitting} of {others} directions are as quick as ever"),
+        _ => {
+            format!("{fitting} of {} directions are slow as asked for, {slow} of them at all", slow + others)
+        }
+    };
+    Proof::new(fitting == slow + others, words)
 }
 
 fn name(process: Process) -> &'static str {

@@ -2,9 +2,12 @@
 //!
 //! A link can be *held*, as by a process that stands between: what is sent waits, and connecting still
 //! succeeds. Or *dropped*, as by a packet filter: what is sent waits for retransmission, and connecting
-//! fails. Or it *refuses*: connecting is answered with a reset. Faults overlap, so each is a count.
+//! fails. Or it *refuses*: connecting is answered with a reset. Faults overlap, so each is a count. And a
+//! link can be *slow*: each thing that is sent takes longer by what all such faults add.
 //!
 //! This is state without time: the world decides when things arrive.
+
+use std::collections::VecDeque;
 
 /// A machine's place in the world.
 pub type HostIndex = usize;
@@ -20,9 +23,22 @@ pub enum Block {
     Refuse,
 }
 
+/// By how much a link is slower than usual, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slower {
+    /// Always.
+    pub latency_us: u64,
+    /// By up to so much more.
+    pub jitter_us: u64,
+}
+
+/// So many delays are kept of a direction, the newest.
+const MOST_DELAYS: usize = 1024;
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     delay_us: u64,
+    slower: Slower,
     held: u32,
     dropped: u32,
     refused: u32,
@@ -35,6 +51,8 @@ struct Link {
 pub struct Links {
     members: usize,
     links: Vec<Link>,
+    /// How long what was sent took, by direction, if somebody wants to know.
+    delays: Option<Vec<VecDeque<u64>>>,
 }
 
 impl Links {
@@ -42,16 +60,57 @@ impl Links {
     pub fn new(members: usize, mut delay_us: impl FnMut() -> u64) -> Self {
         let links =
             (0..members * members).map(|_| Link { delay_us: delay_us(), ..Link::default() }).collect();
-        Self { members, links }
+        Self { members, links, delays: None }
     }
 
     fn at(&self, from: HostIndex, to: HostIndex) -> &Link {
         &self.links[from * self.members + to]
     }
 
-    /// The usual delay of a direction.
+    /// The delay of a direction: the usual one, and by what it is slower now.
     pub fn delay_us(&self, from: HostIndex, to: HostIndex) -> u64 {
-        self.at(from, to).delay_us
+        let link = self.at(from, to);
+        link.delay_us + link.slower.latency_us
+    }
+
+    /// By how much a direction is slower than usual.
+    pub fn slower(&self, from: HostIndex, to: HostIndex) -> Slower {
+        self.at(from, to).slower
+    }
+
+    /// Makes a direction slower by so much.
+    pub fn slow(&mut self, from: HostIndex, to: HostIndex, by: Slower) {
+        let slower = &mut self.links[from * self.members + to].slower;
+        slower.latency_us += by.latency_us;
+        slower.jitter_us += by.jitter_us;
+    }
+
+    /// Takes that away again, once.
+    pub fn quicken(&mut self, from: HostIndex, to: HostIndex, by: Slower) {
+        let slower = &mut self.links[from * self.members + to].slower;
+        slower.latency_us = slower.latency_us.saturating_sub(by.latency_us);
+        slower.jitter_us = slower.jitter_us.saturating_sub(by.jitter_us);
+    }
+
+    /// Keeps from now on how long things take, and forgets what was kept.
+    pub fn keep_delays(&mut self) {
+        self.delays = Some(vec![VecDeque::new(); self.links.len()]);
+    }
+
+    /// Something was sent that arrives after so long.
+    pub fn note_delay(&mut self, from: HostIndex, to: HostIndex, took_us: u64) {
+        let Some(delays) = &mut self.delays else { return };
+        let delays = &mut delays[from * self.members + to];
+        if delays.len() == MOST_DELAYS {
+            delays.pop_front();
+        }
+        delays.push_back(took_us);
+    }
+
+    /// How long the newest of what was sent took, as far as it was kept.
+    pub fn delays(&self, from: HostIndex, to: HostIndex) -> Vec<u64> {
+        let kept = self.delays.as_ref().map(|delays| &delays[from * self.members + to]);
+        kept.into_iter().flatten().copied().collect()
     }
 
     /// True when what was sent arrives.
@@ -106,6 +165,22 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_makes_a_link_slow_adds_up_and_is_taken_away_once() {
+        let mut links = Links::new(2, || 5);
+        let by = |latency_us, jitter_us| Slower { latency_us, jitter_us };
+        links.slow(0, 1, by(100, 7));
+        links.slow(0, 1, by(50, 0));
+        assert_eq!((links.delay_us(0, 1), links.delay_us(1, 0)), (155, 5));
+        links.quicken(0, 1, by(100, 7));
+        assert_eq!(links.slower(0, 1), by(50, 0));
+        links.note_delay(0, 1, 9);
+        assert!(links.delays(0, 1).is_empty(), "nobody wants to know");
+        links.keep_delays();
+        links.note_delay(0, 1, 9);
+        assert_eq!((links.delays(0, 1), links.delays(1, 0)), (vec![9], vec![]));
+    }
 
     #[test]
     fn a_held_link_still_lets_a_dial_through_and_a_dropped_one_does_not() {

@@ -39,6 +39,7 @@ fn counting_and_a_fault_are_the_bytes_that_nft_sends() {
     let mut batch = Batch::new("t");
     batch.count(&peers(), &[2888]);
     batch.fault("f", 999, &peers(), Refusal::Reset);
+    batch.enter(["f"].into_iter());
     let ours = ours(batch);
     let golden = golden();
     for line in &ours {

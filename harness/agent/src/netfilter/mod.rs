@@ -3,8 +3,9 @@
 //! ```text
 //! table inet harness-<run>                        owned by the agent's socket: gone when the agent is
 //!   counter refused-<peer>, passed-<peer>         named, so that healing a fault forgets nothing
-//!   chain fault-<name>   hook input, priority -100, one for each fault
-//!       the control port's datagrams: accept  (and neighbour discovery; and resets, of a resetting fault)
+//!   chain faults         hook input, priority -100: jump fault-<name>, for each fault
+//!   chain fault-<name>   one for each fault
+//!       the control port's datagrams: return  (and neighbour discovery; and resets, of a resetting fault)
 //!       from a cut peer: counter refused-<peer>, then drop, or reject TCP with a reset
 //!   chain passed         hook input, priority 100
 //!       TCP to or from the members' ports: goto counted
@@ -17,9 +18,11 @@
 //!   established ones and datagrams alike; fragments are whole there, so that ports can be read; and every
 //!   kernel that can reject with a reset can do it there. What the member sends is never hit: a cut is one
 //!   way.
-//! - **A base chain for each fault.** `accept` ends only its own chain, a later one still sees the packet;
-//!   `drop` ends all. So chains of faults are independent, a fault is put in force and taken away as one
-//!   atomic batch, and what any of them refused never reaches the counting chain.
+//! - **A chain for each fault.** `return` ends only its own chain, a later one still sees the packet; `drop`
+//!   ends all. So chains of faults are independent, a fault is put in force and taken away as one atomic
+//!   batch, and what any of them refused never reaches the counting chain.
+//! - **One base chain for all of them,** made once: when a base chain of a namespace goes, the kernel drops
+//!   every packet that waits in a queue of that namespace, and one that is only held back would be lost.
 //! - **Named counters.** They live in the table, not in the rules: nothing has to be read before a chain is
 //!   deleted, and packets between the reading and the deletion are not lost.
 //! - **A resetting fault lets resets in.** When two members refuse each other, the reset that one sends for a
@@ -33,9 +36,9 @@
 //! Only `nf_tables` itself is used: no `nft` executable, no C library. The numbers are the kernel's
 //! `include/uapi/linux/netfilter/nf_tables.h`.
 
-mod netlink;
-mod rules;
-mod wire;
+pub(crate) mod netlink;
+pub(crate) mod rules;
+pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -162,10 +165,13 @@ impl Filter {
             return Err(FilterError::TooMany { what: "faults", count, most: MAX_FAULTS });
         }
         let mut batch = Batch::new(&self.table);
+        let others = self.chains.iter().filter(|(name, _)| *name != fault).map(|(_, chain)| chain.as_str());
+        batch.leave_all();
         if replaced {
             batch.delete_chain(&chain);
         }
         batch.fault(&chain, self.control_port, &cut, refusal);
+        batch.enter(others.chain([chain.as_str()]));
         self.netlink.commit(batch)?;
         self.chains.insert(fault.to_owned(), chain);
         self.unsettled = true;
@@ -190,7 +196,10 @@ impl Filter {
     /// When the kernel refuses.
     pub fn heal(&mut self, fault: &str) -> Result<(), FilterError> {
         let Some(chain) = self.chains.get(fault) else { return Ok(()) };
+        let others = self.chains.iter().filter(|(name, _)| *name != fault).map(|(_, chain)| chain.as_str());
         let mut batch = Batch::new(&self.table);
+        batch.leave_all();
+        batch.enter(others);
         batch.delete_chain(chain);
         self.netlink.commit(batch)?;
         self.chains.remove(fault);
@@ -206,6 +215,7 @@ impl Filter {
             return Ok(());
         }
         let mut batch = Batch::new(&self.table);
+        batch.leave_all();
         self.chains.values().for_each(|chain| batch.delete_chain(chain));
         if self.netlink.commit(batch).is_ok() {
             self.chains.clear();
@@ -263,7 +273,7 @@ impl Filter {
 
 /// A name that every kernel and `nft` take: letters, digits, `-`, `_` and `.`, at most 31 of them. One that
 /// had to be changed or cut ends with a hash, so that two names stay two.
-fn kernel_name(prefix: &str, wished: &str) -> String {
+pub(crate) fn kernel_name(prefix: &str, wished: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let room = MAX_NAME.saturating_sub(prefix.len());
     if wished.len() <= room && wished.chars().all(plain) {

@@ -108,14 +108,14 @@ pub(super) struct Count {
 
 /// A netlink socket towards netfilter.
 #[derive(Debug)]
-pub(super) struct Netlink {
+pub(crate) struct Netlink {
     socket: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
 }
 
 impl Netlink {
-    pub(super) fn open() -> Result<Self, NetlinkError> {
+    pub(crate) fn open() -> Result<Self, NetlinkError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(NETFILTER)).map_err(
             |error| match error {
@@ -129,7 +129,7 @@ impl Netlink {
     }
 
     /// Has a batch done, as a whole or not at all.
-    pub(super) fn commit(&mut self, batch: Batch<'_>) -> Result<(), NetlinkError> {
+    pub(crate) fn commit(&mut self, batch: Batch<'_>) -> Result<(), NetlinkError> {
         let first = self.sequence;
         let (writer, steps) = batch.finish(first);
         // The opening and the changes are steps; the end has a number as well.

@@ -16,13 +16,14 @@ const BATCH_END: u16 = 17;
 pub(super) const FAMILY_INET: u8 = 1;
 
 /// Kinds of `nf_tables` messages.
-pub(super) mod message {
+pub(crate) mod message {
     use super::SUBSYSTEM;
     pub(crate) const NEW_TABLE: u16 = SUBSYSTEM << 8;
     pub(crate) const DELETE_TABLE: u16 = SUBSYSTEM << 8 | 2;
     pub(crate) const NEW_CHAIN: u16 = SUBSYSTEM << 8 | 3;
     pub(crate) const DELETE_CHAIN: u16 = SUBSYSTEM << 8 | 5;
     pub(crate) const NEW_RULE: u16 = SUBSYSTEM << 8 | 6;
+    pub(crate) const DELETE_RULE: u16 = SUBSYSTEM << 8 | 8;
     pub(crate) const NEW_OBJECT: u16 = SUBSYSTEM << 8 | 18;
     pub(crate) const GET_OBJECT: u16 = SUBSYSTEM << 8 | 19;
 }
@@ -46,6 +47,7 @@ const VERDICT_REGISTER: u32 = 0;
 
 const FAULT_PRIORITY: i32 = -100;
 const PASSED_PRIORITY: i32 = 100;
+const FAULTS: &str = "faults";
 const PASSED: &str = "passed";
 const COUNTED: &str = "counted";
 
@@ -82,9 +84,11 @@ enum Header {
 
 /// What becomes of a packet.
 #[derive(Clone, Copy)]
-enum Verdict<'a> {
+pub(crate) enum Verdict<'a> {
     Drop,
     Accept,
+    Return,
+    Jump(&'a str),
     Goto(&'a str),
 }
 
@@ -95,11 +99,11 @@ pub(super) fn counter_name(verdict: &str, peer: Peer) -> String {
 
 /// One message of a batch, in words, with what the kernel needs for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// What it does.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
     /// The part of the kernel that does it.
-    pub(super) module: &'static str,
+    pub(crate) module: &'static str,
 }
 
 const OWN_TABLE: Step = Step { what: "an owned table", module: "nf_tables" };
@@ -119,7 +123,7 @@ impl Step {
 
 /// Changes that the kernel makes all at once or not at all.
 #[derive(Debug)]
-pub(super) struct Batch<'a> {
+pub(crate) struct Batch<'a> {
     writer: Writer,
     table: &'a str,
     /// Where each message begins, with what it is; the first one opens the batch.
@@ -127,12 +131,12 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(table: &'a str) -> Self {
+    pub(crate) fn new(table: &'a str) -> Self {
         Self { writer: Writer::default(), table, steps: Vec::new() }
     }
 
     /// Replaces a table of this name, or makes it. `owned` binds it to the life of the socket.
-    pub(super) fn replace_table(&mut self, owned: bool) {
+    pub(crate) fn replace_table(&mut self, owned: bool) {
         const NAME: u16 = 1;
         const FLAGS: u16 = 2;
         // A table that is not there can't be deleted: it is made first.
@@ -146,17 +150,18 @@ impl<'a> Batch<'a> {
         });
     }
 
-    pub(super) fn delete_table(&mut self) {
+    pub(crate) fn delete_table(&mut self) {
         let table = self.table;
         self.step(TABLE, message::DELETE_TABLE, 0, |body| body.text(1, table));
     }
 
-    /// The counters, and the chains that count what came through.
+    /// The counters, the chain from which faults are entered, and the chains that count what came through.
     pub(super) fn count(&mut self, peers: &[(Peer, IpAddr)], ports: &[u16]) {
         for (peer, _) in peers {
             self.counter(&counter_name("passed", *peer));
             self.counter(&counter_name("refused", *peer));
         }
+        self.chain(FAULTS, Some(FAULT_PRIORITY));
         self.chain(COUNTED, None);
         self.chain(PASSED, Some(PASSED_PRIORITY));
         for (peer, address) in peers {
@@ -186,13 +191,33 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// A fault's chain.
+    /// No packet enters the chain of any fault any more.
+    pub(super) fn leave_all(&mut self) {
+        self.flush(FAULTS);
+    }
+
+    /// Packets enter the chains of these faults.
+    pub(super) fn enter<'c>(&mut self, chains: impl Iterator<Item = &'c str>) {
+        for chain in chains {
+            self.rule(RULE, FAULTS, |rule| rule.verdict(Verdict::Jump(chain)));
+        }
+    }
+
+    /// Takes the rules of a chain away.
+    pub(crate) fn flush(&mut self, chain: &str) {
+        let table = self.table;
+        self.step(RULE, message::DELETE_RULE, 0, |body| {
+            body.text(1, table);
+            body.text(2, chain);
+        });
+    }
+
+    /// A fault's chain, which is still to be entered.
     pub(super) fn fault(&mut self, chain: &str, control_port: u16, cut: &[(Peer, IpAddr)], refusal: Refusal) {
-        self.chain(chain, Some(FAULT_PRIORITY));
+        self.chain(chain, None);
         self.rule(RULE, chain, |rule| {
-            rule.meta(META_L4PROTO, Is::Equal, UDP);
-            rule.port(DESTINATION_PORT, control_port);
-            rule.verdict(Verdict::Accept);
+            rule.datagrams_for(control_port);
+            rule.verdict(Verdict::Return);
         });
         if cut.iter().any(|(_, address)| address.is_ipv6()) {
             self.rule(RULE, chain, |rule| {
@@ -201,14 +226,14 @@ impl<'a> Batch<'a> {
                 rule.load(Header::Transport, 0, 1);
                 rule.compare(Is::AtLeast, &[NEIGHBOUR_DISCOVERY.0]);
                 rule.compare(Is::AtMost, &[NEIGHBOUR_DISCOVERY.1]);
-                rule.verdict(Verdict::Accept);
+                rule.verdict(Verdict::Return);
             });
         }
         if refusal == Refusal::Reset {
             self.rule(RULE, chain, |rule| {
                 rule.meta(META_L4PROTO, Is::Equal, TCP);
                 rule.tcp_reset();
-                rule.verdict(Verdict::Accept);
+                rule.verdict(Verdict::Return);
             });
         }
         for (peer, address) in cut {
@@ -252,7 +277,7 @@ impl<'a> Batch<'a> {
     }
 
     /// A chain; with a priority it hangs at the input hook, else rules lead to it.
-    fn chain(&mut self, name: &str, priority: Option<i32>) {
+    pub(crate) fn chain(&mut self, name: &str, priority: Option<i32>) {
         const POLICY_ACCEPT: u32 = 1;
         let table = self.table;
         self.step(CHAIN, message::NEW_CHAIN, flag::CREATE | flag::EXCLUSIVE, |body| {
@@ -268,7 +293,7 @@ impl<'a> Batch<'a> {
         });
     }
 
-    fn rule(&mut self, step: Step, chain: &str, expressions: impl FnOnce(&mut Rule<'_>)) {
+    pub(crate) fn rule(&mut self, step: Step, chain: &str, expressions: impl FnOnce(&mut Rule<'_>)) {
         let table = self.table;
         self.step(step, message::NEW_RULE, flag::CREATE | flag::APPEND, |body| {
             body.text(1, table);
@@ -303,12 +328,12 @@ impl<'a> Batch<'a> {
 }
 
 /// A rule's expressions, in order.
-struct Rule<'a> {
+pub(crate) struct Rule<'a> {
     writer: &'a mut Writer,
 }
 
 impl Rule<'_> {
-    fn expression(&mut self, name: &str, data: impl FnOnce(&mut Writer)) {
+    pub(crate) fn expression(&mut self, name: &str, data: impl FnOnce(&mut Writer)) {
         const ELEMENT: u16 = 1;
         self.writer.nest(ELEMENT, |element| {
             element.text(1, name);
@@ -342,7 +367,7 @@ impl Rule<'_> {
     }
 
     /// Packets from this address.
-    fn from(&mut self, address: IpAddr) {
+    pub(crate) fn from(&mut self, address: IpAddr) {
         match address {
             IpAddr::V4(address) => {
                 self.meta(META_NFPROTO, Is::Equal, NFPROTO_IPV4);
@@ -355,6 +380,12 @@ impl Rule<'_> {
                 self.compare(Is::Equal, &address.octets());
             }
         }
+    }
+
+    /// Datagrams for this port.
+    pub(crate) fn datagrams_for(&mut self, port: u16) {
+        self.meta(META_L4PROTO, Is::Equal, UDP);
+        self.port(DESTINATION_PORT, port);
     }
 
     fn port(&mut self, side: u32, port: u16) {
@@ -391,10 +422,12 @@ impl Rule<'_> {
         });
     }
 
-    fn verdict(&mut self, verdict: Verdict<'_>) {
+    pub(crate) fn verdict(&mut self, verdict: Verdict<'_>) {
         let (code, chain): (i32, _) = match verdict {
             Verdict::Drop => (0, None),
             Verdict::Accept => (1, None),
+            Verdict::Return => (-5, None),
+            Verdict::Jump(chain) => (-3, Some(chain)),
             Verdict::Goto(chain) => (-4, Some(chain)),
         };
         self.expression("immediate", |data| {

@@ -6,23 +6,23 @@
 //! never a panic.
 
 /// Length of a message's header.
-pub(super) const HEADER: usize = 16;
+pub(crate) const HEADER: usize = 16;
 /// Length of the `nfnetlink` header behind it.
-pub(super) const FAMILY_HEADER: usize = 4;
+pub(crate) const FAMILY_HEADER: usize = 4;
 /// Marks an attribute whose value is attributes.
 const NESTED: u16 = 0x8000;
 /// The bits of an attribute's kind that are not flags.
 const KIND: u16 = 0x3fff;
 
 /// Netlink's own message kinds.
-pub(super) mod kind {
+pub(crate) mod kind {
     pub(crate) const ERROR: u16 = 2;
     pub(crate) const DONE: u16 = 3;
     pub(crate) const OVERRUN: u16 = 4;
 }
 
 /// Flags of messages.
-pub(super) mod flag {
+pub(crate) mod flag {
     pub(crate) const REQUEST: u16 = 0x1;
     pub(crate) const ACK: u16 = 0x4;
     pub(crate) const DUMP_INTERRUPTED: u16 = 0x10;
@@ -39,36 +39,36 @@ pub struct Malformed;
 
 /// Messages one behind the other, as one `send` takes them.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Where the next message begins.
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.bytes.len()
     }
 
     /// Adds flags to a message that was written at `position`.
-    pub(super) fn add_flags(&mut self, position: usize, flags: u16) {
+    pub(crate) fn add_flags(&mut self, position: usize, flags: u16) {
         if let Some([low, high]) = self.bytes.get_mut(position + 6..position + 8) {
             [*low, *high] = (u16::from_ne_bytes([*low, *high]) | flags).to_ne_bytes();
         }
     }
 
     /// Numbers a message that was written at `position`.
-    pub(super) fn set_sequence(&mut self, position: usize, sequence: u32) {
+    pub(crate) fn set_sequence(&mut self, position: usize, sequence: u32) {
         if let Some(field) = self.bytes.get_mut(position + 8..position + 12) {
             field.copy_from_slice(&sequence.to_ne_bytes());
         }
     }
 
     /// One message; `family` and `resource` are `nfnetlink`'s.
-    pub(super) fn message(
+    pub(crate) fn message(
         &mut self,
         kind: u16,
         flags: u16,
@@ -93,22 +93,22 @@ impl Writer {
     }
 
     /// An attribute made of attributes.
-    pub(super) fn nest(&mut self, kind: u16, body: impl FnOnce(&mut Self)) {
+    pub(crate) fn nest(&mut self, kind: u16, body: impl FnOnce(&mut Self)) {
         self.attribute(kind | NESTED, body);
     }
 
     /// An attribute of plain bytes.
-    pub(super) fn value(&mut self, kind: u16, value: &[u8]) {
+    pub(crate) fn value(&mut self, kind: u16, value: &[u8]) {
         self.attribute(kind, |writer| writer.bytes.extend_from_slice(value));
     }
 
     /// A number of four bytes.
-    pub(super) fn number(&mut self, kind: u16, value: u32) {
+    pub(crate) fn number(&mut self, kind: u16, value: u32) {
         self.value(kind, &value.to_be_bytes());
     }
 
     /// Text, which ends with a zero.
-    pub(super) fn text(&mut self, kind: u16, text: &str) {
+    pub(crate) fn text(&mut self, kind: u16, text: &str) {
         self.attribute(kind, |writer| {
             writer.bytes.extend_from_slice(text.as_bytes());
             writer.bytes.push(0);
@@ -132,17 +132,17 @@ impl Writer {
 
 /// A message that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Message<'a> {
-    pub(super) kind: u16,
-    pub(super) flags: u16,
-    pub(super) sequence: u32,
+pub(crate) struct Message<'a> {
+    pub(crate) kind: u16,
+    pub(crate) flags: u16,
+    pub(crate) sequence: u32,
     /// All that is behind the header.
-    pub(super) body: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
 /// The messages of one datagram.
 #[derive(Clone, Debug)]
-pub(super) struct Messages<'a>(pub(super) &'a [u8]);
+pub(crate) struct Messages<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
     type Item = Result<Message<'a>, Malformed>;
@@ -176,7 +176,7 @@ fn read_message(bytes: &[u8]) -> Result<(Message<'_>, &[u8]), Malformed> {
 
 impl<'a> Message<'a> {
     /// The kernel's word on a request: nothing when it did it, else the error's (positive) number.
-    pub(super) fn error(&self) -> Result<Option<i32>, Malformed> {
+    pub(crate) fn error(&self) -> Result<Option<i32>, Malformed> {
         let code = i32::from_ne_bytes(read_number(self.body, 0)?.to_ne_bytes());
         match code {
             0 => Ok(None),
@@ -186,14 +186,14 @@ impl<'a> Message<'a> {
     }
 
     /// The attributes behind `nfnetlink`'s header.
-    pub(super) fn attributes(&self) -> Result<Attributes<'a>, Malformed> {
+    pub(crate) fn attributes(&self) -> Result<Attributes<'a>, Malformed> {
         self.body.get(FAMILY_HEADER..).map(Attributes).ok_or(Malformed)
     }
 }
 
 /// Attributes one behind the other: kind without flags, and value.
 #[derive(Clone, Debug)]
-pub(super) struct Attributes<'a>(pub(super) &'a [u8]);
+pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {
     type Item = Result<(u16, &'a [u8]), Malformed>;
@@ -231,18 +231,18 @@ fn read_number(bytes: &[u8], at: usize) -> Result<u32, Malformed> {
 }
 
 /// Text up to its ending zero.
-pub(super) fn text(value: &[u8]) -> Result<&str, Malformed> {
+pub(crate) fn text(value: &[u8]) -> Result<&str, Malformed> {
     let end = value.iter().position(|byte| *byte == 0).unwrap_or(value.len());
     std::str::from_utf8(&value[..end]).map_err(|_| Malformed)
 }
 
 /// A number of four bytes in the network's order.
-pub(super) fn number(value: &[u8]) -> Result<u32, Malformed> {
+pub(crate) fn number(value: &[u8]) -> Result<u32, Malformed> {
     value.try_into().map(u32::from_be_bytes).map_err(|_| Malformed)
 }
 
 /// A number of eight bytes in the network's order.
-pub(super) fn long(value: &[u8]) -> Result<u64, Malformed> {
+pub(crate) fn long(value: &[u8]) -> Result<u64, Malformed> {
     value.try_into().map(u64::from_be_bytes).map_err(|_| Malformed)
 }
 

@@ -11,8 +11,10 @@ use crate::time::MS;
 
 /// Rounds that are remembered.
 const MAX_ROUNDS: usize = 64;
-/// Longest wait for an answer.
+/// Longest wait for controls.
 const MAX_WAIT_NS: u64 = 1_000 * MS;
+/// Longest wait for probes, once all controls are there.
+const MAX_PATIENCE_MS: u64 = 4_000;
 
 /// The answer to a question for a round, or when to ask again at the latest.
 #[derive(Debug, PartialEq, Eq)]
@@ -85,8 +87,8 @@ impl Rounds {
         let probes = all(|arrival| arrival.probe_us.is_some());
         let mut until_ns = question.asked_ns.saturating_add(MAX_WAIT_NS);
         if controls {
-            let patience_ns = question.patience_ms.saturating_mul(MS);
-            until_ns = until_ns.min(round.last_control_ns.saturating_add(patience_ns));
+            let patience_ns = question.patience_ms.min(MAX_PATIENCE_MS) * MS;
+            until_ns = round.last_control_ns.saturating_add(patience_ns);
         }
         if (controls && probes) || now_ns >= until_ns {
             Answer::Now(round.arrivals.clone())

@@ -12,6 +12,7 @@ use runs::member::MemberId;
 use runs::results::Reach;
 
 use super::topology;
+use crate::condition::{Condition, LinkCondition};
 use crate::cut::Pair;
 use crate::mechanism::{Act, Action, Mechanism, Part, Resource, Use};
 
@@ -132,6 +133,16 @@ impl InForce {
         let process = [(Part::Process, Use::Shared)];
         let wanted = process.iter().chain(mechanism.occupies);
         !wanted.into_iter().any(|(part, how)| self.collides(Resource::Of(member, *part), *how))
+    }
+
+    /// What a direction is to be like under all of it.
+    pub fn link(&self, pair: Pair) -> LinkCondition {
+        let own = |condition: Condition| match condition {
+            Condition::Link(of, link) if of == pair => Some(link),
+            _ => None,
+        };
+        let links = self.faults.values().flat_map(|action| action.conditions()).filter_map(own);
+        links.fold(LinkCondition::default(), LinkCondition::and)
     }
 
     /// By how much a step that waits for something once takes longer at most, all taken together, in ns.

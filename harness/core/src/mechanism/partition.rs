@@ -5,7 +5,7 @@ use runs::consequence::Consequence;
 
 use super::{Act, Mechanism, Part, Resource, Use, reject};
 use crate::condition::{Condition, LinkCondition, Quality};
-use crate::cut::{Cut, Severing};
+use crate::cut::{Cut, Pair, Severing};
 
 /// The mechanism.
 pub static PARTITION: Mechanism = Mechanism {
@@ -36,7 +36,15 @@ impl Act for Cut {
     }
 
     fn conditions(&self) -> Vec<Condition> {
+        self.links().into_iter().map(|(pair, link)| Condition::Link(pair, link)).collect()
+    }
+}
+
+impl Cut {
+    /// What each direction is like while it is in force.
+    #[must_use]
+    pub fn links(&self) -> Vec<(Pair, LinkCondition)> {
         let severed = LinkCondition { severed: Some(self.how), ..LinkCondition::default() };
-        self.pairs.iter().map(|pair| Condition::Link(*pair, severed)).collect()
+        self.pairs.iter().map(|pair| (*pair, severed)).collect()
     }
 }

@@ -20,6 +20,7 @@ use harness_agent::protocol::{
     Request, SignalName,
 };
 use runs::member::MemberId;
+use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -164,6 +165,22 @@ impl Agent {
         let patience_ms = crate::clock::whole_milliseconds(patience);
         match self.ask(Command::Arrivals { round, patience_ms }).await? {
             Outcome::Arrived(arrivals) => Ok(arrivals),
+            other => self.unfitting(&other),
+        }
+    }
+
+    /// The devices that it has, and why those that do not work here do not.
+    pub(super) async fn devices(&self) -> anyhow::Result<BTreeMap<String, Result<(), String>>> {
+        match self.ask(Command::Devices).await? {
+            Outcome::Devices(devices) => Ok(devices),
+            other => self.unfitting(&other),
+        }
+    }
+
+    /// Has a device do something.
+    pub(super) async fn device(&self, device: &str, order: Value) -> anyhow::Result<Value> {
+        match self.ask(Command::Device { device: device.to_owned(), order }).await? {
+            Outcome::Device(answer) => Ok(answer),
             other => self.unfitting(&other),
         }
     }

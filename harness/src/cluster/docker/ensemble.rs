@@ -87,10 +87,7 @@ pub struct DockerCluster {
     pub(super) events: EventLog,
     pub(super) clock: RunClock,
     pub(super) failure: FirstFailure,
-    /// Why clocks can't be shifted here, if they can't.
-    pub(super) clocks: Result<(), String>,
-    /// Why members can't be paused here, if they can't.
-    pub(super) pauses: Result<(), String>,
+    pub(super) abilities: Abilities,
     /// The cuts in force, by fault.
     pub(super) cuts: Mutex<BTreeMap<String, Cut>>,
     /// By how much members' clocks are off.
@@ -183,8 +180,7 @@ impl DockerCluster {
             events,
             clock,
             failure: made.failure,
-            clocks: made.clocks,
-            pauses: made.pauses,
+            abilities: made.abilities,
             cuts: Mutex::default(),
             shifted: Mutex::default(),
             round: AtomicU64::new(1),
@@ -480,8 +476,16 @@ struct Made {
     questions: BTreeMap<u16, BTreeMap<MemberId, SocketAddr>>,
     reach: Reach,
     failure: FirstFailure,
-    clocks: Result<(), String>,
-    pauses: Result<(), String>,
+    abilities: Abilities,
+}
+
+/// What can be done to members here, or why not.
+#[derive(Debug)]
+pub(super) struct Abilities {
+    pub(super) clocks: Result<(), String>,
+    pub(super) pauses: Result<(), String>,
+    /// By the name of the device.
+    pub(super) devices: BTreeMap<String, Result<(), String>>,
 }
 
 async fn make(
@@ -537,8 +541,8 @@ async fn make(
     let questions = ports.questions.iter().map(|port| (*port, found_at(reach, engine, &sandboxes, *port)));
     let questions = questions.collect();
     reachable(reach, clients.values().next().copied()).await?;
-    let (clocks, pauses) = abilities(engine, services.unwrap_or_default(), &sandboxes).await;
-    tracing::debug!(?clocks, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
+    let abilities = abilities(engine, services.unwrap_or_default(), &sandboxes).await?;
+    tracing::debug!(?abilities, bytes, ?imported, ?held, ready = ?begun.elapsed(), "sandboxes started");
     Ok(Made {
         image,
         network,
@@ -550,8 +554,7 @@ async fn make(
         questions,
         reach,
         failure,
-        clocks,
-        pauses,
+        abilities,
     })
 }
 
@@ -578,16 +581,21 @@ async fn clocks(sandbox: Option<&Sandbox>) -> Result<(), String> {
     sandbox.agent.ask(Command::TryClock).await.map(drop).map_err(|error| format!("{error:#}"))
 }
 
-/// Whether clocks can be shifted and members paused, or why not.
+/// Whether clocks can be shifted and members paused, and what devices can do.
 async fn abilities(
     engine: &Engine,
     services: &[Service],
     sandboxes: &BTreeMap<MemberId, Sandbox>,
-) -> (Result<(), String>, Result<(), String>) {
-    match services.iter().find(|service| service.process_1) {
+) -> anyhow::Result<Abilities> {
+    let devices = match sandboxes.values().next() {
+        Some(sandbox) => sandbox.agent.devices().await?,
+        None => BTreeMap::new(),
+    };
+    let (clocks, pauses) = match services.iter().find(|service| service.process_1) {
         None => (clocks(sandboxes.values().next()).await, Ok(())),
         Some(service) => (Err(no_clocks(service)), process_1::can_pause(engine).await),
-    }
+    };
+    Ok(Abilities { clocks, pauses, devices })
 }
 
 /// Why clocks can't be shifted where this member is among the others.

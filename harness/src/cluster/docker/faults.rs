@@ -10,9 +10,11 @@ use std::time::Duration;
 use anyhow::bail;
 use futures_util::future::try_join_all;
 use harness_agent::protocol::{Arrival, Command, Peer, PeerCount, ProcessLine, Refusal, SignalName};
+use harness_core::condition::LinkCondition;
 use harness_systems::{Alongside, Order, Ran};
 use runs::events::Event;
 use runs::member::MemberId;
+use serde_json::Value;
 
 use super::agent::peer;
 use super::client_container::ClientContainer;
@@ -125,13 +127,21 @@ impl DockerCluster {
         Ok(Traffic { counts: counts.into_iter().flatten().collect() })
     }
 
-    async fn put_in_force(&self, fault: &str, cut: &Cut) -> anyhow::Result<Traffic> {
-        let refusal = match cut.how {
+    /// Lets nothing in where that is said. All of it is refused in one way.
+    async fn put_in_force(&self, fault: &str, links: &[(Pair, LinkCondition)]) -> anyhow::Result<Traffic> {
+        if links.iter().any(|(_, link)| !link.delay.is_none()) {
+            bail!("packets are let in or dropped, and not held back");
+        }
+        let severed = |(pair, link): &(Pair, LinkCondition)| Some((*pair, link.severed?));
+        let (pairs, ways): (Vec<Pair>, Vec<Severing>) = links.iter().filter_map(severed).unzip();
+        let how = ways.into_iter().max().unwrap_or(Severing::Silence);
+        let cut = Cut { pairs, how };
+        let refusal = match how {
             Severing::Silence => Refusal::Silence,
             Severing::Reject => Refusal::Reset,
         };
         self.cuts.lock().unwrap_or_else(PoisonError::into_inner).insert(fault.to_owned(), cut.clone());
-        let commands = by_receiver(cut)
+        let commands = by_receiver(&cut)
             .into_iter()
             .map(|(to, from)| (to, Command::Cut { fault: fault.to_owned(), from, refusal }));
         self.counted(commands).await
@@ -151,7 +161,7 @@ impl DockerCluster {
         Ok(counted)
     }
 
-    async fn probe_all(&self) -> anyhow::Result<ProbeRound> {
+    async fn probe_all(&self, slower: Duration) -> anyhow::Result<ProbeRound> {
         let round = self.round.fetch_add(1, Ordering::Relaxed);
         let send = |id: &MemberId| {
             let id = *id;
@@ -159,7 +169,7 @@ impl DockerCluster {
         };
         try_join_all(self.ids.iter().map(send)).await?;
         let arrived = try_join_all(self.ids.iter().map(async |id| {
-            let arrivals = self.agent(*id)?.arrivals(round, PROBE_PATIENCE).await?;
+            let arrivals = self.agent(*id)?.arrivals(round, PROBE_PATIENCE + slower).await?;
             anyhow::Ok((*id, arrivals))
         }))
         .await?;
@@ -178,11 +188,11 @@ impl Cluster for DockerCluster {
     }
 
     fn can_pause(&self) -> Result<(), String> {
-        self.pauses.clone()
+        self.abilities.pauses.clone()
     }
 
     fn can_shift_clocks(&self) -> Result<(), String> {
-        self.clocks.clone()
+        self.abilities.clocks.clone()
     }
 
     fn members(&self) -> &[MemberId] {
@@ -231,8 +241,8 @@ impl Cluster for DockerCluster {
         })
     }
 
-    fn cut<'a>(&'a self, fault: &'a str, cut: &'a Cut) -> Async<'a, Traffic> {
-        Box::pin(self.put_in_force(fault, cut))
+    fn link<'a>(&'a self, fault: &'a str, links: &'a [(Pair, LinkCondition)]) -> Async<'a, Traffic> {
+        Box::pin(self.put_in_force(fault, links))
     }
 
     fn heal<'a>(&'a self, fault: &'a str) -> Async<'a, Traffic> {
@@ -243,8 +253,17 @@ impl Cluster for DockerCluster {
         Box::pin(self.counted(self.ids.iter().map(|id| (*id, Command::Counters))))
     }
 
-    fn probe(&self) -> Async<'_, ProbeRound> {
-        Box::pin(self.probe_all())
+    fn probe(&self, slower: Duration) -> Async<'_, ProbeRound> {
+        Box::pin(self.probe_all(slower))
+    }
+
+    fn can_use(&self, device: &str) -> Result<(), String> {
+        let unknown = || Err(format!("the members' agents have no {device}"));
+        self.abilities.devices.get(device).cloned().unwrap_or_else(unknown)
+    }
+
+    fn device<'a>(&'a self, member: MemberId, device: &'a str, order: Value) -> Async<'a, Value> {
+        Box::pin(async move { self.agent(member)?.device(device, order).await })
     }
 
     fn process_state(&self, member: MemberId) -> Async<'_, ProcessState> {

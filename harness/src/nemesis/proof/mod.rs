@@ -6,6 +6,7 @@
 
 pub mod applications;
 pub mod clocks;
+pub mod given;
 pub mod network;
 pub mod processes;
 

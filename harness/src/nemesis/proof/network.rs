@@ -1,6 +1,6 @@
 //! The network, one direction at a time: probes, and the counters of bytes and of what was refused.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use runs::results::Reach;
 
@@ -22,7 +22,7 @@ pub async fn cut_bites(
 ) -> anyhow::Result<Proof> {
     let mut proof = Proof::new(false, "no probe was sent".to_owned());
     for _ in 0..PROBE_ROUNDS {
-        let round = cluster.probe().await?;
+        let round = cluster.probe(slower(in_force)).await?;
         let crossed = cluster.traffic().await?.forwarded(cut).saturating_sub(before.forwarded(cut));
         let bytes = Proof::new(crossed == 0, format!("{crossed} bytes crossed"));
         proof = judge(&round, in_force).and(bytes);
@@ -43,16 +43,21 @@ pub async fn cut_bites(
 
 /// Whether probes go where the faults in force let them, and nowhere else.
 pub async fn is_as_expected(cluster: &dyn Cluster, in_force: &InForce) -> anyhow::Result<Proof> {
-    let mut round = cluster.probe().await?;
+    let mut round = cluster.probe(slower(in_force)).await?;
     for _ in 1..PROBE_ROUNDS {
         if judge(&round, in_force).holds {
             break;
         }
-        round = cluster.probe().await?;
+        round = cluster.probe(slower(in_force)).await?;
     }
     let mut proof = judge(&round, in_force);
     proof.detail.matrix = Some(measured(cluster, &round, in_force));
     Ok(proof)
+}
+
+/// By how much a probe may take longer than usual.
+fn slower(in_force: &InForce) -> Duration {
+    Duration::from_nanos(in_force.slows_ns())
 }
 
 fn measured(cluster: &dyn Cluster, round: &ProbeRound, in_force: &InForce) -> Vec<Vec<Reach>> {

@@ -82,6 +82,7 @@ impl Ensemble {
         let (channel, rank) = self.channels.of(host, peer);
         if channel.up && channel.ends[rank].told {
             let at = channel.ends[1 - rank].incoming.send(clock.now + delay, Vote::Notification(vote));
+            self.links.note_delay(host, peer, at.0 - clock.now.0);
             clock.queue.plan(at, Event::Votes { host: peer, peer: host });
         }
     }

@@ -130,6 +130,7 @@ impl Ensemble {
         let stream_us = if matches!(cargo, Cargo::Image(_)) { clock.stream_us() } else { 0 };
         let delay = self.link_delay(clock, sender, receiver) + stream_us;
         let at = self.conns[to.conn].ends[to.end].incoming.send(clock.now + delay, cargo);
+        self.links.note_delay(sender, receiver, at.0 - clock.now.0);
         clock.queue.plan(at, Event::Arrival(to));
     }
 

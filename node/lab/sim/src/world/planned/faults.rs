@@ -1,5 +1,9 @@
 //! What can be broken in a planned world, and a look at what is.
 
+use std::time::Duration;
+
+use harness_core::condition::Delay;
+use harness_world::links::Slower;
 use node_wire::ids::ServerId;
 
 use super::super::{Clockwork, Ensemble, Oracle, World};
@@ -34,6 +38,17 @@ pub enum Process {
     Paused,
     /// There is none.
     Gone,
+}
+
+/// By how much a link is slower.
+pub(super) fn slower(by: Delay) -> Slower {
+    let whole = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    Slower { latency_us: whole(by.latency), jitter_us: whole(by.jitter) }
+}
+
+/// The same as the bench has it.
+pub(super) fn delay(by: Slower) -> Delay {
+    Delay { latency: Duration::from_micros(by.latency_us), jitter: Duration::from_micros(by.jitter_us) }
 }
 
 impl Ensemble {

@@ -22,6 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use checker::history::Event as Line;
+use harness_core::condition::Delay;
 use lab_mutants::Mutant;
 use node_core::commit_times::{CommitTimes, Counted};
 use node_core::io;
@@ -138,6 +139,15 @@ pub trait Ensemble {
     fn cut(&mut self, directions: &[(ServerId, ServerId)], how: Severing);
     /// Takes that away again, once.
     fn mend(&mut self, directions: &[(ServerId, ServerId)], how: Severing);
+    /// Makes a direction slower by so much, and forgets how long things took until now.
+    fn slow(&mut self, from: ServerId, to: ServerId, by: Delay);
+    /// Takes that away again, once.
+    fn quicken(&mut self, from: ServerId, to: ServerId, by: Delay);
+    /// By how much a direction is slower than usual.
+    fn slower(&self, from: ServerId, to: ServerId) -> Delay;
+    /// How long the newest of what was sent in a direction took, in microseconds, since one was last made
+    /// slower.
+    fn delays(&self, from: ServerId, to: ServerId) -> Vec<u64>;
     /// Whether what is sent in a direction arrives.
     fn passes(&self, from: ServerId, to: ServerId) -> bool;
     /// Messages that have arrived in a direction.
@@ -378,6 +388,29 @@ impl Ensemble for World {
 
     fn mend(&mut self, directions: &[(ServerId, ServerId)], how: Severing) {
         self.ensemble.unsever(&mut self.clock, &mut self.oracle, directions, how);
+    }
+
+    fn slow(&mut self, from: ServerId, to: ServerId, by: Delay) {
+        if let Some((from, to)) = self.ensemble.index_of(from).zip(self.ensemble.index_of(to)) {
+            self.ensemble.links.keep_delays();
+            self.ensemble.links.slow(from, to, faults::slower(by));
+        }
+    }
+
+    fn quicken(&mut self, from: ServerId, to: ServerId, by: Delay) {
+        if let Some((from, to)) = self.ensemble.index_of(from).zip(self.ensemble.index_of(to)) {
+            self.ensemble.links.quicken(from, to, faults::slower(by));
+        }
+    }
+
+    fn slower(&self, from: ServerId, to: ServerId) -> Delay {
+        let places = self.ensemble.index_of(from).zip(self.ensemble.index_of(to));
+        places.map_or_else(Delay::default, |(from, to)| faults::delay(self.ensemble.links.slower(from, to)))
+    }
+
+    fn delays(&self, from: ServerId, to: ServerId) -> Vec<u64> {
+        let places = self.ensemble.index_of(from).zip(self.ensemble.index_of(to));
+        places.map_or_else(Vec::new, |(from, to)| self.ensemble.links.delays(from, to))
     }
 
     fn passes(&self, from: ServerId, to: ServerId) -> bool {
