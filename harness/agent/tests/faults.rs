@@ -256,3 +256,55 @@ fn two_agents_of_one_run_do_not_share_a_table() {
     assert!(why.contains("belongs to another agent"), "{why}");
     first.counts(Command::Heal { fault: "a".to_owned() });
 }
+
+/// How long probe and control of a round took from one agent to another, in us.
+fn took(room: &mut Room, round: u64, (from, to): (usize, usize)) -> (Option<u64>, Option<u64>) {
+    room.agent(from).ask(Command::SendProbes { round });
+    let outcome = room.agent(to).ask(Command::Arrivals { round, patience_ms: 2_000 });
+    let Outcome::Arrived(arrivals) = outcome else { panic!("{outcome:?}") };
+    let sender = u64::try_from(from).expect("small");
+    let arrival = arrivals.iter().find(|arrival| arrival.from == sender).expect("a peer");
+    (arrival.probe_us, arrival.control_us)
+}
+
+fn queue(order: serde_json::Value) -> Command {
+    Command::Device { device: "queue".to_owned(), order }
+}
+
+#[test]
+fn a_queue_holds_back_one_peer_alone_and_loses_nothing() {
+    if not_permitted().is_some() {
+        return;
+    }
+    for ipv6 in [false, true] {
+        let mut room = Room::of(3, ipv6);
+        let Outcome::Devices(devices) = room.agent(1).ask(Command::Devices) else { panic!("no devices") };
+        if let Err(why) = &devices["queue"] {
+            eprintln!("left out: {why}");
+            return;
+        }
+        let slow = serde_json::json!(
+            {"slow": {"fault": "F1", "from": [2], "latency_us": 80_000, "jitter_us": 10_000}}
+        );
+        assert_eq!(room.agent(1).ask(queue(slow)), Outcome::Device(serde_json::Value::Null));
+        let (probe, control) = took(&mut room, 100, (2, 1));
+        assert!(probe.is_some_and(|us| us >= 80_000), "{probe:?}");
+        assert!(control.is_some_and(|us| us < 60_000), "no control waits: {control:?}");
+        let (other, _) = took(&mut room, 101, (3, 1));
+        assert!(other.is_some_and(|us| us < 60_000), "{other:?}");
+        // A cut that comes and goes meanwhile takes nothing with it that waits.
+        room.agent(2).ask(Command::SendProbes { round: 102 });
+        room.agent(1).counts(cut("beside", &[3], Refusal::Silence));
+        room.agent(1).counts(heal("beside"));
+        let outcome = room.agent(1).ask(Command::Arrivals { round: 102, patience_ms: 2_000 });
+        let Outcome::Arrived(arrivals) = outcome else { panic!("{outcome:?}") };
+        assert!(arrivals[0].probe_us.is_some_and(|us| us >= 80_000), "{arrivals:?}");
+        let Outcome::Device(report) = room.agent(1).ask(queue("report".into())) else { panic!("no report") };
+        let of: Vec<(u64, Vec<u64>)> = serde_json::from_value(report).expect("delays by peer");
+        assert!(of[0].1.len() >= 2 && of[0].1.iter().all(|us| *us >= 80_000), "{of:?}");
+        assert!(of[1].1.is_empty(), "{of:?}");
+        room.agent(1).ask(queue(serde_json::json!({"heal": "F1"})));
+        assert!(took(&mut room, 103, (2, 1)).0.is_some_and(|us| us < 60_000));
+        assert_eq!(room.unreached(), []);
+    }
+}

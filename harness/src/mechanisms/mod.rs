@@ -50,6 +50,7 @@ mechanisms! {
     application,
     application_clock,
     own,
+    latency,
 }
 
 /// What a fault is carried out with, and what is known of it.

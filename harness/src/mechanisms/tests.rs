@@ -10,8 +10,10 @@ use harness_core::fault::Server;
 use harness_core::fault::application::{Harm, Holder};
 use harness_core::mechanism::clock::{Clock, offset_ns};
 use harness_core::mechanism::kill::Kill;
+use harness_core::mechanism::latency::{LATENCY, Slow};
 use harness_core::mechanism::pause::Pause;
 use harness_core::mechanism::replace::Replace;
+use harness_core::parameter::Parameters;
 use harness_systems::{Order, Ran};
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
@@ -41,6 +43,8 @@ struct Lying {
     forwarded: u64,
     refused: u64,
     way_round: Option<String>,
+    /// How long what is sent in each direction takes, in us.
+    took: BTreeMap<Pair, u64>,
     events: EventLog,
 }
 
@@ -64,6 +68,7 @@ impl Lying {
             forwarded: 0,
             refused: 0,
             way_round: None,
+            took: BTreeMap::new(),
             events,
         };
         for member in in_force.killed() {
@@ -75,7 +80,11 @@ impl Lying {
             all.ports.insert(member, PortState::Silent);
         }
         let pairs = MEMBERS.iter().flat_map(|from| MEMBERS.map(|to| Pair::new(*from, to)));
-        all.lost = pairs.filter(|pair| in_force.severs(*pair)).collect();
+        let pairs: Vec<Pair> = pairs.filter(|pair| pair.from != pair.to).collect();
+        let slow = |pair: &Pair| in_force.link(*pair).delay.latency.as_micros();
+        all.took =
+            pairs.iter().map(|pair| (*pair, 300 + u64::try_from(slow(pair)).expect("not so slow"))).collect();
+        all.lost = pairs.into_iter().filter(|pair| in_force.severs(*pair)).collect();
         all
     }
 
@@ -161,13 +170,22 @@ impl Cluster for Lying {
         said(Traffic { counts: pairs.map(count).collect() })
     }
 
+    fn can_delay(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn delays(&self) -> Async<'_, Vec<(Pair, Vec<u64>)>> {
+        said(self.took.iter().map(|(pair, took)| (*pair, vec![*took; 5])).collect())
+    }
+
     fn way_round<'a>(&'a self, _: &'a Cut) -> Async<'a, Option<String>> {
         said(self.way_round.clone())
     }
 
     fn probe(&self, _: Duration) -> Async<'_, ProbeRound> {
         let pairs = MEMBERS.iter().flat_map(|from| MEMBERS.map(|to| Pair::new(*from, to)));
-        let probed = |pair| Probed { pair, took_us: (!self.lost.contains(&pair)).then_some(90) };
+        let took = |pair| self.took.get(&pair).copied().unwrap_or(90);
+        let probed = |pair| Probed { pair, took_us: (!self.lost.contains(&pair)).then(|| took(pair)) };
         let probes = pairs.filter(|pair| pair.from != pair.to).map(probed).collect();
         said(ProbeRound { probes, control_us: self.control.then_some(90) })
     }
@@ -304,6 +322,23 @@ async fn a_shifted_clock_is_proven_by_its_own_reading_and_the_right_ones_of_all_
     assert!(Lying::truth(&rest).healed(&shift, &rest).await);
     let shifted = Lying::truth(&rest).reads(MEMBERS[0], 60_000_000_000);
     assert!(!shifted.healed(&shift, &rest).await, "what was asked for while it was in force is a leak now");
+}
+
+#[tokio::test]
+async fn what_is_slow_is_proven_by_how_long_things_took_and_how_quick_others_were() {
+    let parameters = Parameters::read(LATENCY.parameters, "latency=50ms").expect("parameters");
+    let slow = Action::from(Slow::around(MEMBERS[0], &MEMBERS, &parameters));
+    let in_force = InForce::only("F1", &slow);
+    let truth = || Lying::truth(&in_force);
+    assert!(truth().bites(&slow, &in_force).await);
+    let quick = truth().with(|all| *all.took.get_mut(&Pair::from((1, 2))).expect("a direction") = 300);
+    assert!(!quick.bites(&slow, &in_force).await, "one direction is as quick as ever");
+    let all_slow = truth().with(|all| all.took.values_mut().for_each(|took| *took = 50_300));
+    assert!(!all_slow.bites(&slow, &in_force).await, "everything is slow");
+    assert!(!truth().with(|all| all.took.clear()).bites(&slow, &in_force).await, "nothing was sent");
+    let rest = InForce::default();
+    assert!(Lying::truth(&rest).healed(&slow, &rest).await);
+    assert!(!truth().healed(&slow, &rest).await, "it is slow still");
 }
 
 #[tokio::test]

@@ -25,7 +25,9 @@ macro_rules! devices {
     };
 }
 
-devices! {}
+devices! {
+    queue = Queue,
+}
 
 /// What a device is told of the run.
 #[derive(Clone, Debug)]

@@ -84,6 +84,8 @@ faults! {
     pause_one = PAUSE_ONE,
     clock_bump = CLOCK_BUMP,
     replace_rolling = REPLACE_ROLLING,
+    slow_leader = SLOW_LEADER,
+    slow_one = SLOW_ONE,
     pause_holder = PAUSE_HOLDER,
     cut_holder = CUT_HOLDER,
     kill_holder = KILL_HOLDER,

@@ -58,6 +58,7 @@ mechanisms! {
     application = APPLICATION,
     application_clock = APPLICATION_CLOCK,
     own = OWN,
+    latency = LATENCY,
 }
 
 impl Mechanism {
