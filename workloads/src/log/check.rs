@@ -87,11 +87,8 @@ impl<'a> Told<'a> {
         for (op, offset, record) in known {
             let first = told.placed.entry(offset).or_insert(Placed { record, by: op });
             if first.record != record {
-                let sentence = format!(
-                    "{}, and {}: two records at offset {offset}",
-                    describe(first.by),
-                    describe(op)
-                );
+                let sentence =
+                    format!("{}, and {}: two records at offset {offset}", describe(first.by), describe(op));
                 return Err((sentence, vec![first.by, op]));
             }
         }
@@ -102,9 +99,9 @@ impl<'a> Told<'a> {
     fn invented(&self) -> Option<Finding<'a>> {
         self.polls.iter().find_map(|poll| {
             let (offset, record) = poll.records.iter().find(|(_, record)| {
-                self.sends.get(record).is_none_or(|send| {
-                    send.outcome == Outcome::Fail || send.call > poll.op.ret
-                })
+                self.sends
+                    .get(record)
+                    .is_none_or(|send| send.outcome == Outcome::Fail || send.call > poll.op.ret)
             })?;
             let send = self.sends.get(record).copied();
             let why = match send {
@@ -193,11 +190,6 @@ impl<'a> Told<'a> {
         }
         (number, finding)
     }
-
-    fn acknowledged(&self) -> impl Iterator<Item = (i64, &'a Op)> {
-        let ok = |(_, op): &(&i64, &&Op)| op.outcome == Outcome::Ok;
-        self.sends.iter().filter(ok).map(|(record, op)| (*record, *op))
-    }
 }
 
 impl<'a> Poll<'a> {
@@ -220,6 +212,12 @@ impl<'a> Poll<'a> {
     }
 }
 
+/// Records whose sending was acknowledged, in the order in which they were sent.
+fn acknowledged<'a>(ops: &[&'a Op]) -> impl Iterator<Item = (i64, &'a Op)> {
+    let ok = |op: &&&'a Op| op.f == SEND && op.outcome == Outcome::Ok;
+    ops.iter().filter(ok).filter_map(|op| Some((op.asked.integer()?, *op)))
+}
+
 fn accused(name: &str, key: u64, (sentence, ops): &Finding<'_>, of: usize) -> CheckResult {
     CheckResult::new(name, Verdict::Invalid, format!("log {key}: {sentence}"))
         .with_evidence(json!({"key": key}))
@@ -237,11 +235,12 @@ pub(super) fn log(case: &Case<'_>) -> CheckResult {
         };
         let (duplicates, finding) = told.duplicates();
         let finding = finding.filter(|_| case.beside.promise == Promise::ExactlyOnce);
-        let found = told.invented().or_else(|| told.missing()).or_else(|| told.out_of_order(&ops)).or(finding);
+        let found =
+            told.invented().or_else(|| told.missing()).or_else(|| told.out_of_order(&ops)).or(finding);
         if let Some(finding) = found {
             return accused(NAME, key, &finding, ops.len());
         }
-        sent += told.acknowledged().count();
+        sent += acknowledged(&ops).count();
         read += told.polls.iter().map(|poll| poll.records.len()).sum::<usize>();
         doubled += duplicates;
     }
@@ -265,8 +264,7 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
     let mut kept = 0;
     let mut unread = None;
     for (key, ops) in case.history.by_key() {
-        // What can't be a log's history is another check's.
-        let Ok(told) = Told::of(&ops) else { continue };
+        let acknowledged: Vec<(i64, &Op)> = acknowledged(&ops).collect();
         for member in &case.beside.members {
             let mut states = case.beside.final_states.iter();
             let state = states.find(|state| (state.member, state.key) == (*member, key));
@@ -275,9 +273,8 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
                 continue;
             };
             let held: std::collections::HashSet<i64> = list.iter().skip(1).step_by(2).copied().collect();
-            let mut missing: Vec<(i64, &Op)> =
-                told.acknowledged().filter(|(record, _)| !held.contains(record)).collect();
-            missing.sort_unstable_by_key(|(_, op)| op.call);
+            let missing: Vec<&(i64, &Op)> =
+                acknowledged.iter().filter(|(record, _)| !held.contains(record)).collect();
             if let Some((record, send)) = missing.first() {
                 let sentence = format!(
                     "{}, but at the end member {member} does not have {record}; it lacks {} acknowledged records of \
@@ -288,7 +285,7 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
                 return accused(DURABILITY, key, &(sentence, vec![*send]), ops.len());
             }
         }
-        kept += told.acknowledged().count();
+        kept += acknowledged.len();
     }
     if let Some(words) = unread {
         return CheckResult::new(DURABILITY, Verdict::Unknown, words);

@@ -139,10 +139,19 @@ fn what_was_acknowledged_is_there_at_the_end_on_each_member() {
 }
 
 #[test]
+fn what_is_lost_is_told_beside_what_has_no_place() {
+    let log = Lines::default().send(1, 11, Some(3)).send(2, 21, Some(3)).held(1, &[(3, 21)]);
+    let accused: Vec<String> = log.accused().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(accused, ["log", "durability"]);
+}
+
+#[test]
 fn answers_are_read_or_it_is_said_what_should_have_been_answered() {
     let op = poll(0, 0, A_PAGE);
     assert_eq!(polled(&op, &json!([[3, 11], [4, 12]])), Ok(Value::List([3, 11, 4, 12].into())));
-    for wrong in [json!(null), json!([3]), json!([[3]]), json!([[3, -1]]), json!([[3, 1.5]]), json!([[3, 4, 5]])] {
+    for wrong in
+        [json!(null), json!([3]), json!([[3]]), json!([[3, -1]]), json!([[3, 1.5]]), json!([[3, 4, 5]])]
+    {
         assert!(polled(&op, &wrong).is_err(), "{wrong}");
     }
     assert_eq!(sent(&op, &json!(null)), Ok(Value::Null));

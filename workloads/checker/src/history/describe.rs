@@ -79,7 +79,7 @@ fn describe_other(op: &Op) -> String {
         OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } | OpKind::Other => {
             let asked = if op.asked == Value::Null { String::new() } else { format!(" {}", op.asked) };
             let told = if happened { format!(" and was told {}", op.told) } else { String::new() };
-            format!("{} {}{asked} of key {key}{told}", verb("did", "tried to"), op.f)
+            format!("{} {}{asked} on key {key}{told}", verb("called", "tried to call"), op.f)
         }
     }
 }
