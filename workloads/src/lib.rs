@@ -75,4 +75,5 @@ workloads! {
     txn = TXN,
     watch = WATCH,
     log = LOG,
+    bank = BANK,
 }

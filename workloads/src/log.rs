@@ -62,10 +62,9 @@ pub(crate) const WORKLOAD: Definition = Definition {
 /// A promise as one of logs.
 fn of_logs(promise: Promise) -> Option<Promise> {
     match promise {
-        Promise::Linearizable
-        | Promise::LinearizableUpdates
-        | Promise::ExactlyOnce
-        | Promise::Nothing => Some(promise),
+        Promise::Linearizable | Promise::LinearizableUpdates | Promise::ExactlyOnce | Promise::Nothing => {
+            Some(promise)
+        }
         _ => None,
     }
 }
@@ -87,7 +86,9 @@ fn polled(_: &Op, told: &Json) -> Result<Value, &'static str> {
     let Json::Array(records) = told else { return Err(WANTED) };
     let mut flat = Vec::with_capacity(records.len() * 2);
     for record in records {
-        let [at, record] = record.as_array().map(Vec::as_slice).unwrap_or_default() else { return Err(WANTED) };
+        let [at, record] = record.as_array().map(Vec::as_slice).unwrap_or_default() else {
+            return Err(WANTED);
+        };
         flat.extend([offset(at).ok_or(WANTED)?, offset(record).ok_or(WANTED)?]);
     }
     Ok(Value::List(flat.into()))
@@ -154,7 +155,11 @@ impl Generator for Logs {
     }
 
     fn next_op(&mut self, process: u64) -> Op {
-        if self.rng.random_range(0..100) < self.poll_percent { self.poll(process) } else { self.send(process) }
+        if self.rng.random_range(0..100) < self.poll_percent {
+            self.poll(process)
+        } else {
+            self.send(process)
+        }
     }
 
     fn next_read(&mut self) -> Op {

@@ -34,6 +34,7 @@ TABLES = (
     "CREATE TABLE IF NOT EXISTS registers (key int PRIMARY KEY, value bigint, version bigint)",
     "CREATE TABLE IF NOT EXISTS sets (key int, element bigint, PRIMARY KEY (key, element))",
     "CREATE TABLE IF NOT EXISTS lists (key int PRIMARY KEY, elements bigint[])",
+    "CREATE TABLE IF NOT EXISTS accounts (bank int, account int, balance bigint, PRIMARY KEY (bank, account))",
 )
 
 # A replica answers a read from the past. It is asked all the same: at the end the bench reads all members, to see
@@ -190,7 +191,22 @@ def micro(ask, f, key, value):
     return [f, key, [int(element) for element in elements.split(",") if element]]
 
 
-def transaction(connection, ask, micros, seconds):
+def micros(ask, request):
+    return [micro(ask, *one) for one in request["value"]]
+
+
+def transfer(ask, request):
+    bank, (payer, payee, amount) = int(request["key"]), request["value"]
+    rows, _ = ask(f"SELECT account, balance FROM accounts WHERE bank = {bank} AND account IN ({payer}, {payee})")
+    balances = {int(account): int(balance) for account, balance in rows}
+    if balances.get(payer, 0) < amount:
+        raise Refused("too little is there")
+    # What was read is what is written: a level that lets another transaction in between shows it.
+    for account, balance in ((payer, balances[payer] - amount), (payee, balances[payee] + amount)):
+        ask(f"UPDATE accounts SET balance = {balance} WHERE bank = {bank} AND account = {account}")
+
+
+def transaction(connection, ask, work, request, seconds):
     committing = False
     try:
         # Two that wait for each other are refused before their clients give up.
@@ -198,7 +214,7 @@ def transaction(connection, ask, micros, seconds):
                        "SELECT pg_is_in_recovery()")
         if begun[0][0] != "f":
             raise Refused("a standby", NOT_SUPPORTED)
-        told = [micro(ask, *one) for one in micros]
+        told = work(ask, request)
         committing = True
         ask("COMMIT")
         return {"type": "ok", "value": told}
@@ -206,8 +222,10 @@ def transaction(connection, ask, micros, seconds):
         # The error ended what was done, and not the transaction.
         if connection.in_transaction:
             connection.ask(seconds, "ROLLBACK")
-        f, key, _ = micros[0]
-        if error.args[1:] == (NOT_SUPPORTED,) and len(micros) == 1 and f == "r":
+        if request["f"] == "transfer":
+            raise
+        f, key, _ = request["value"][0]
+        if error.args[1:] == (NOT_SUPPORTED,) and len(request["value"]) == 1 and f == "r":
             # The bench looks at every member at the end. One read alone is out of step with nobody, however old it
             # is; a transaction of several on a standby may see two commits in another order than the primary.
             return {"type": "ok", "value": [[f, key, read(ask, "list", key)["value"]]]}
@@ -216,6 +234,9 @@ def transaction(connection, ask, micros, seconds):
         if committing:
             raise
         raise RolledBack(repr(error)) from error
+
+
+TRANSACTIONS = {"txn": micros, "transfer": transfer}
 
 
 def perform(ask, request):
@@ -236,6 +257,12 @@ def perform(ask, request):
         more = {"version": int(rows[0][0])}
     elif f == "add":
         ask(f"INSERT INTO sets VALUES ({key}, {value}) ON CONFLICT DO NOTHING")
+    elif f == "open-account":
+        ask(f"INSERT INTO accounts VALUES ({key}, {value[0]}, {value[1]}) ON CONFLICT DO NOTHING")
+    elif f == "balances":
+        # One statement reads one state.
+        rows, _ = ask(f"SELECT balance FROM accounts WHERE bank = {key} ORDER BY account")
+        more = {"value": [int(balance) for balance, in rows]}
     elif f == "append":
         # One row for each list: the row's lock puts those who append in one order, which readers see.
         ask(f"INSERT INTO lists VALUES ({key}, ARRAY[{value}]) ON CONFLICT (key) DO UPDATE "
@@ -263,8 +290,8 @@ def answer(connections, request):
     try:
         connection = connected(connections, member, seconds)
         ask = lambda statement: connection.ask(until - time.monotonic(), statement)
-        if request["f"] == "txn":
-            return transaction(connection, ask, request["value"], seconds)
+        if request["f"] in TRANSACTIONS:
+            return transaction(connection, ask, TRANSACTIONS[request["f"]], request, seconds)
         return perform(ask, request)
     except NotSent as error:
         return {"type": "fail", "error": "not-sent", "why": repr(error.__cause__)}
@@ -290,7 +317,7 @@ def answer(connections, request):
 
 def main():
     connections = {}
-    functions = ["read", "write", "cas", "add", "append", "txn"]
+    functions = ["read", "write", "cas", "add", "append", "txn", "open-account", "transfer", "balances"]
     print(json.dumps({"f": "hello", "protocol": 1, "functions": functions}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
