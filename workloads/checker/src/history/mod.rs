@@ -25,6 +25,9 @@
 //! | `txn` | micro-operations, as `["append",5,1]` and `["r",5,null]` | the same, with what was read |
 //! | `watch` | `[from, watcher]`, with `null` from where it begins | `[position, value, version, ...]` |
 //!
+//! Any other word may stand in a history, with whatever value its workload gives it; [`Vocabulary`] says what
+//! must be known of it.
+//!
 //! A transaction's key is that of its first micro-operation.
 //!
 //! `open`, `close` and `abandon` are about the session that their line names; only workloads that judge
