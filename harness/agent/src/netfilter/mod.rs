@@ -232,12 +232,6 @@ impl Filter {
         first
     }
 
-    /// Whether any fault is in force.
-    #[must_use]
-    pub fn cuts_anything(&self) -> bool {
-        !self.chains.is_empty()
-    }
-
     /// The counters of this moment, one entry per peer in the order of hello. Counters are read one after the
     /// other, not as one.
     ///
