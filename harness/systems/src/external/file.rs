@@ -585,7 +585,7 @@ mod tests {
         assert_eq!((own.entrypoint.len(), own.command.join(" ")), (0, "sleep 9".to_owned()));
         assert!(!own.stdin_open);
         for (more, why) in
-            [("", "client.functions: write what"), (", functions: [get]", "\"get\" that nobody")]
+            [("", "client.functions: write what"), (", functions: [get]", "\"get\" that no workload has")]
         {
             let error = read("", more).expect_err(more);
             assert!(error.contains(why), "{error}");
