@@ -12,6 +12,7 @@
 //! - [`nemeses`]: what is broken, proven and healed, and when; [`proof`]: what a look at the ensemble showed.
 //! - [`load`]: what clients do: which of them connects where, who takes the next operation, what is written
 //!   off.
+//! - [`virtual_ensemble`]: an ensemble in virtual time, as a run drives it.
 
 pub mod composer;
 pub mod condition;
@@ -25,3 +26,4 @@ pub mod proof;
 pub mod run;
 pub mod schedule;
 pub mod seed;
+pub mod virtual_ensemble;

@@ -34,6 +34,10 @@ pub async fn settle(options: &mut RunOptions) -> Result<Option<Site>, Failure> {
         options.check_functions(&functions)?;
         options.functions = Some(functions);
     }
+    if options.cluster.kind == ClusterKind::Auto && options.system.traits().runs_only_in(ClusterKind::Sim) {
+        options.cluster.kind = ClusterKind::Sim;
+        options.cluster.reason = format!("auto: {} lives in virtual time alone", options.system.name());
+    }
     Ok(Some(match options.cluster.kind {
         ClusterKind::Sim => return Ok(None),
         ClusterKind::Docker => in_containers(options).await?,

@@ -23,9 +23,8 @@ pub(super) struct Live {
 
 impl Live {
     /// A check that ends the run, if there is one for this workload.
-    pub(super) fn start(kind: Kind, history: &Path, progress: &Progress) -> Option<Self> {
-        // The virtual members promise current reads.
-        let judge = live::judge_of(kind, Promise::Linearizable, history)?;
+    pub(super) fn start(kind: Kind, promise: Promise, history: &Path, progress: &Progress) -> Option<Self> {
+        let judge = live::judge_of(kind, promise, history)?;
         Some(Self { judge, off: None, violation: None, progress: progress.clone() })
     }
 

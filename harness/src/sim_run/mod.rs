@@ -1,9 +1,9 @@
 //! A run in the simulator: the same schedule, the same load and the same folder, in virtual time.
 //!
-//! The members are the real core in one thread ([`lab_sim::planned`]); what is different from a real
-//! cluster is only where time comes from. Faults come from the same machine as everywhere, and are proven by
-//! looking into the world (`nemesis`); what members say becomes the events that a real member prints
-//! (`said`). Everything after the run is the same code on the same files.
+//! The ensemble is whatever the system has as one ([`VirtualEnsemble`]); what is different from a real
+//! cluster is only where time comes from. Faults come from the same machine as everywhere, become conditions
+//! of the world, and are proven by looking into it (`nemesis`). Everything after the run is the same code on
+//! the same files.
 //!
 //! A run of half a minute takes a fraction of a second, and the same seed gives the same history and the same
 //! faults, to the byte. What it can't show: real disks, real sockets, a real scheduler.
@@ -11,7 +11,6 @@
 mod live;
 mod nemesis;
 mod proof;
-mod said;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -22,8 +21,7 @@ use checker::history::{BAD_VERSION, Event as Line, EventKind, HistoryWriter};
 use harness_core::load::Arrivals;
 use harness_core::nemeses::{self, Answer, LaneId, Sight, Silence};
 use harness_core::run::{Command, Early, Phase, Run};
-use lab_sim::planned::{self, Ensemble, Setting};
-use node_wire::ids::ServerId;
+use harness_core::virtual_ensemble::{Setting, VirtualEnsemble};
 use runs::checks::promises::MINIMUM_EACH;
 use runs::lag::Lag;
 use runs::member::MemberId;
@@ -32,6 +30,7 @@ use runs::views::{self, Leader, View};
 use workloads::{Op, Outcome, Workload};
 
 use crate::clock::{RunNs, milliseconds, nanoseconds, whole_milliseconds};
+use crate::config::Planted;
 use crate::events::EventLog;
 use crate::exit::Failure;
 use crate::load::life::Life;
@@ -44,6 +43,7 @@ use crate::run::{self, Prepared, describe};
 use crate::store::RunFolder;
 use crate::store::folder::HistoryFile;
 use crate::store::journal::Journal;
+use crate::systems::CATALOGUE;
 use harness_core::seed;
 use live::Live;
 use nemesis::Runner;
@@ -62,15 +62,10 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How long clients may take to end beyond their operation's time-out.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A member by the id that it has in its world.
-fn server(member: MemberId) -> ServerId {
-    ServerId(member.0)
-}
-
 /// A run under way.
 struct Virtual<'a> {
     prepared: &'a Prepared,
-    world: Box<dyn Ensemble>,
+    world: Box<dyn VirtualEnsemble>,
     /// The workload, to ask about last reads: the world has one of its own that remembers.
     workload: Workload,
     members: Vec<MemberId>,
@@ -126,10 +121,14 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         session_timeout_ms: whole_milliseconds(describe::session_timeout(options)),
         operation_timeout_us: microseconds(options.op_timeout),
         clients: index(u64::from(options.concurrency)),
-        mutant: options.mutant.and_then(crate::config::Planted::of_members),
+        bug: options.mutant.and_then(Planted::of_members).map(|bug| bug.name()),
     };
     let workload = describe::workload(options)?;
-    let world = planned::begin(setting, workload.clone());
+    let begin = CATALOGUE.world(&*options.system).ok_or_else(|| {
+        Failure::usage(format!("--cluster sim: nobody has {} in virtual time", options.system.name()))
+    })?;
+    let world = begin(setting, workload.clone());
+    nemesis::refuse_what_it_cannot(&*world, &prepared.schedule)?;
     let (path, file) = prepared.folder.begin_history(options.compress)?;
     let mut run = Virtual {
         prepared,
@@ -142,7 +141,10 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         calm: Calm::default(),
         life: Life::default(),
         task: None,
-        live: if options.fail_fast { Live::start(options.workload, &path, &prepared.progress) } else { None },
+        live: match options.fail_fast {
+            true => Live::start(options.workload, options.promised().what, &path, &prepared.progress),
+            false => None,
+        },
     };
     let mut observed = Observed::default();
     let outcome = run.live(&prepared.schedule, interrupt, &mut observed);
@@ -168,7 +170,7 @@ impl Virtual<'_> {
         observed: &mut Observed,
     ) -> Result<(), Failure> {
         for member in self.members.clone() {
-            self.world.start(server(member));
+            self.world.start(member);
         }
         self.hear()?;
         if !self.wait(START_PATIENCE, |run| views::all_serve(&run.events.views()))? {
@@ -230,7 +232,7 @@ impl Virtual<'_> {
             servers: BTreeMap::new(),
             lose_unsynced: options.lose_unsynced,
             glance_ns: nanoseconds(GLANCE),
-            tells_leader: true,
+            tells_leader: options.system.traits().tells_leader,
         };
         Run::new(run::terms(options, self.workload.records_sessions(), nemeses), schedule.clone())
     }
@@ -334,10 +336,8 @@ impl Virtual<'_> {
     }
 
     fn hear(&mut self) -> anyhow::Result<()> {
-        for news in self.world.take_news() {
-            for stamped in said::stamped(news) {
-                self.events.push(stamped);
-            }
+        for stamped in self.world.take_events() {
+            self.events.push(stamped);
         }
         self.take_lines()
     }
@@ -374,7 +374,7 @@ impl Virtual<'_> {
     fn one_offs(&mut self, members: &[MemberId], process: u64, todo: &[Op]) -> Sent {
         let mut one_offs = Vec::new();
         for (process, member) in (process..).zip(members) {
-            one_offs.push(self.world.send_one_off(server(*member), process, todo.to_vec()));
+            one_offs.push(self.world.send_one_off(*member, process, todo.to_vec()));
         }
         let each = u32::try_from(todo.len()).unwrap_or(u32::MAX);
         let patience = CALM_PATIENCE.saturating_add(EACH_PATIENCE.saturating_mul(each));

@@ -1,23 +1,22 @@
 //! Carries out in virtual time what the nemeses decide ([`harness_core::nemeses`]).
 //!
-//! Between being asked for and being in force no virtual time passes, and a look takes none. What is waited
-//! for is that a fault is seen to be gone: that is looked for again and again.
+//! What a fault does is a few conditions of the world, each imposed when it is injected and lifted when it is
+//! healed. No virtual time passes between being asked for and being in force, and a look takes none. What is
+//! waited for is that a fault is seen to be gone: that is looked for again and again.
 
 use std::collections::BTreeMap;
 
-use harness_core::condition::Condition;
-use harness_core::cut::{Pair, Severing};
 use harness_core::nemeses::{
     self, Answer, Command, Injection, LaneId, Look, RECOVERY_PATIENCE_NS, Sight, Undoing,
 };
 use harness_core::proof::Proof;
-use lab_sim::planned::{self, Ensemble};
-use node_wire::ids::ServerId;
+use harness_core::virtual_ensemble::VirtualEnsemble;
 use runs::member::MemberId;
 
 use super::proof::{self, Arrived};
-use super::server;
 use crate::events::EventLog;
+use crate::exit::Failure;
+use crate::nemesis::Schedule;
 use crate::store::journal::Journal;
 
 /// What carries commands out, and what is being looked for.
@@ -44,7 +43,7 @@ impl Runner {
     /// What is seen by now of what is being looked for.
     pub(super) fn seen(
         &mut self,
-        world: &dyn Ensemble,
+        world: &dyn VirtualEnsemble,
         events: &EventLog,
         sight: &dyn Sight,
     ) -> Option<(LaneId, Answer)> {
@@ -64,7 +63,7 @@ impl Runner {
     /// Does what a command says, and gives the answer that there is at once.
     pub(super) fn carry_out(
         &mut self,
-        world: &mut dyn Ensemble,
+        world: &mut dyn VirtualEnsemble,
         command: Command,
     ) -> anyhow::Result<Option<(LaneId, Answer)>> {
         let now = world.now_us() * 1000;
@@ -97,56 +96,25 @@ impl Runner {
         })
     }
 
-    fn inject(&mut self, world: &mut dyn Ensemble, order: &Injection) {
-        for condition in order.action.conditions() {
-            match condition {
-                Condition::Link(pair, link) => {
-                    if let Some(how) = link.severed {
-                        world.cut(&[direction(pair)], severing(how));
-                    }
-                    if !link.delay.is_none() {
-                        world.slow(server(pair.from), server(pair.to), link.delay);
-                    }
-                }
-                Condition::Ended { member, loses_unsynced } => world.kill(server(member), loses_unsynced),
-                Condition::Stopped(member) => world.pause(server(member)),
-                Condition::Clock { member, offset_ns } => {
-                    world.shift_clock(server(member), offset_ns / 1_000_000);
-                }
-            }
-        }
+    fn inject(&mut self, world: &mut dyn VirtualEnsemble, order: &Injection) {
+        order.action.conditions().into_iter().for_each(|condition| world.impose(condition));
         self.before.insert(order.asked.fault.clone(), proof::arrived(world, &order.action));
     }
 
-    fn undo(&mut self, world: &mut dyn Ensemble, order: &Undoing) -> Option<Proof> {
+    fn undo(&mut self, world: &mut dyn VirtualEnsemble, order: &Undoing) -> Option<Proof> {
         let before = self.before.remove(&order.healing.fault).unwrap_or_default();
         let seen = proof::at_the_end(world, &order.action, &before);
-        for condition in order.action.conditions() {
-            match condition {
-                Condition::Link(pair, link) => {
-                    if let Some(how) = link.severed {
-                        world.mend(&[direction(pair)], severing(how));
-                    }
-                    if !link.delay.is_none() {
-                        world.quicken(server(pair.from), server(pair.to), link.delay);
-                    }
-                }
-                Condition::Ended { member, .. } => world.start(server(member)),
-                Condition::Stopped(member) => world.resume(server(member)),
-                Condition::Clock { member, .. } => world.shift_clock(server(member), 0),
-            }
-        }
+        order.action.conditions().into_iter().for_each(|condition| world.lift(condition));
         seen
     }
 }
 
-fn direction(pair: Pair) -> (ServerId, ServerId) {
-    (server(pair.from), server(pair.to))
-}
-
-fn severing(how: Severing) -> planned::Severing {
-    match how {
-        Severing::Silence => planned::Severing::Silence,
-        Severing::Reject => planned::Severing::Reject,
+/// A fault that the world can't do is refused before anything starts, never skipped.
+pub(super) fn refuse_what_it_cannot(world: &dyn VirtualEnsemble, schedule: &Schedule) -> Result<(), Failure> {
+    for nemesis in schedule.kinds() {
+        let all = nemesis.needs().virtually.map_err(str::to_owned);
+        all.and_then(|all| all.iter().try_for_each(|quality| world.can(*quality)))
+            .map_err(|why| Failure::usage(format!("--cluster sim can't do {}: {why}", nemesis.name())))?;
     }
+    Ok(())
 }

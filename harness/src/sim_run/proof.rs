@@ -7,13 +7,12 @@
 
 use std::collections::BTreeMap;
 
-use lab_sim::planned::{Ensemble, Process};
+use harness_core::virtual_ensemble::{Process, VirtualEnsemble};
 use runs::consequence::Consequences;
 use runs::member::MemberId;
 use runs::results::Reach;
 use runs::views;
 
-use super::server;
 use crate::events::EventLog;
 use crate::links::protocol::Pair;
 use crate::nemesis::proof::given;
@@ -31,9 +30,9 @@ const CLOCK_ERROR_NS: u64 = 1_000_000;
 pub(super) type Arrived = BTreeMap<Pair, u64>;
 
 /// The same of what lets nothing pass, at this moment.
-pub(super) fn arrived(world: &dyn Ensemble, action: &Action) -> Arrived {
+pub(super) fn arrived(world: &dyn VirtualEnsemble, action: &Action) -> Arrived {
     let (pairs, _) = action.silences().unwrap_or_default();
-    pairs.iter().map(|pair| (*pair, world.delivered(server(pair.from), server(pair.to)))).collect()
+    pairs.iter().map(|pair| (*pair, world.delivered(*pair))).collect()
 }
 
 /// Which of these a fault changes.
@@ -43,7 +42,7 @@ fn changes(action: &Action, quality: Quality) -> bool {
 
 /// Whether an injected fault bites.
 pub(super) fn bites(
-    world: &dyn Ensemble,
+    world: &dyn VirtualEnsemble,
     action: &Action,
     in_force: &InForce,
     members: &[MemberId],
@@ -58,7 +57,7 @@ pub(super) fn bites(
         proofs.push(delays(world, in_force, members));
     }
     if changes(action, Quality::Process) {
-        let wanted = if action.consequences().ends() { Process::Gone } else { Process::Paused };
+        let wanted = if action.consequences().ends() { Process::Gone } else { Process::Stopped };
         proofs.push(are(world, action.members(), wanted));
     }
     if changes(action, Quality::Clock) {
@@ -73,7 +72,12 @@ pub(super) fn bites(
 }
 
 /// Whether a healed fault is gone among those that are still in force. When none is, all must be well again.
-pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, members: &[MemberId]) -> Proof {
+pub(super) fn is_gone(
+    world: &dyn VirtualEnsemble,
+    events: &EventLog,
+    look: &Look,
+    members: &[MemberId],
+) -> Proof {
     let Look { action, in_force: rest, .. } = look;
     let mut proofs = Vec::new();
     if rest.is_empty() {
@@ -115,33 +119,33 @@ pub(super) fn is_gone(world: &dyn Ensemble, events: &EventLog, look: &Look, memb
 
 /// What was seen of a fault while it held: what passed while nothing was to, and how long what was to be slow
 /// took.
-pub(super) fn at_the_end(world: &dyn Ensemble, action: &Action, before: &Arrived) -> Option<Proof> {
+pub(super) fn at_the_end(world: &dyn VirtualEnsemble, action: &Action, before: &Arrived) -> Option<Proof> {
     let slow = action.conditions().into_iter().filter_map(|condition| match condition {
         Condition::Link(pair, link) if !link.delay.is_none() => Some((pair, link.delay)),
         _ => None,
     });
     let slow: BTreeMap<Pair, Delay> = slow.collect();
     if !slow.is_empty() {
-        let all = |pair: &Pair| (*pair, world.delays(server(pair.from), server(pair.to)));
+        let all = |pair: &Pair| (*pair, world.delays(*pair));
         return given::were_slow(&slow, &slow.keys().map(all).collect());
     }
     let (pairs, _) = action.silences()?;
     let now = arrived(world, action);
     let crossed: u64 = now.iter().map(|(pair, count)| count - before.get(pair).copied().unwrap_or(0)).sum();
-    let waiting: u64 = pairs.iter().map(|pair| world.waiting(server(pair.from), server(pair.to))).sum();
+    let waiting: u64 = pairs.iter().map(|pair| world.waiting(*pair)).sum();
     let words = format!("{crossed} messages crossed while it held; {waiting} wait");
     Some(Proof::new(crossed == 0, words))
 }
 
 /// Severed directions must let nothing pass, and all others everything.
-fn network(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Proof {
+fn network(world: &dyn VirtualEnsemble, in_force: &InForce, members: &[MemberId]) -> Proof {
     let (mut severed, mut crossed, mut open, mut passing) = (0, 0, 0, 0);
     let mut matrix = Vec::new();
     for from in members {
         let mut row = Vec::new();
         for to in members {
             let pair = Pair::new(*from, *to);
-            let passes = from == to || world.passes(server(*from), server(*to));
+            let passes = from == to || world.passes(pair);
             row.push(if passes { Reach::Reached } else { Reach::NotReached });
             match in_force.expected(pair) {
                 _ if from == to => {}
@@ -164,12 +168,13 @@ fn network(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Pr
 }
 
 /// Directions must be slower by what is in force, and by nothing else.
-fn delays(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Proof {
+fn delays(world: &dyn VirtualEnsemble, in_force: &InForce, members: &[MemberId]) -> Proof {
     let (mut slow, mut fitting, mut others) = (0, 0, 0);
     for from in members {
         for to in members.iter().filter(|to| *to != from) {
-            let wanted = in_force.link(Pair::new(*from, *to)).delay;
-            let fits = world.slower(server(*from), server(*to)) == wanted;
+            let pair = Pair::new(*from, *to);
+            let wanted = in_force.link(pair).delay;
+            let fits = world.slower(pair) == wanted;
             (slow, others) = (slow + u32::from(!wanted.is_none()), others + u32::from(wanted.is_none()));
             fitting += u32::from(fits);
         }
@@ -186,32 +191,37 @@ fn delays(world: &dyn Ensemble, in_force: &InForce, members: &[MemberId]) -> Pro
 fn name(process: Process) -> &'static str {
     match process {
         Process::Running => "running",
-        Process::Paused => "standing still",
+        Process::Stopped => "standing still",
         Process::Gone => "gone",
     }
 }
 
-fn are(world: &dyn Ensemble, members: &[MemberId], wanted: Process) -> Proof {
+fn are(world: &dyn VirtualEnsemble, members: &[MemberId], wanted: Process) -> Proof {
     let states: Vec<(MemberId, Process)> =
-        members.iter().map(|member| (*member, world.process(server(*member)))).collect();
+        members.iter().map(|member| (*member, world.process(*member))).collect();
     let words: Vec<String> =
         states.iter().map(|(member, state)| format!("n{} is {}", member.0, name(*state))).collect();
     Proof::new(states.iter().all(|(_, state)| *state == wanted), words.join("; "))
 }
 
-fn running(world: &dyn Ensemble, members: &[MemberId]) -> Proof {
-    let running = members.iter().filter(|member| world.process(server(**member)) == Process::Running).count();
+fn running(world: &dyn VirtualEnsemble, members: &[MemberId]) -> Proof {
+    let running = members.iter().filter(|member| world.process(**member) == Process::Running).count();
     Proof::new(running == members.len(), format!("{running} of {} processes run", members.len()))
 }
 
 /// Clocks must be off by what is in force and by nothing else. Whoever is gone or stands still is not asked.
-fn clocks(world: &dyn Ensemble, whose: &[MemberId], in_force: &InForce, members: &[MemberId]) -> Proof {
+fn clocks(
+    world: &dyn VirtualEnsemble,
+    whose: &[MemberId],
+    in_force: &InForce,
+    members: &[MemberId],
+) -> Proof {
     let mut holds = true;
     let mut words = Vec::new();
     let mut others = 0;
     for member in members {
         let is_target = whose.contains(member);
-        if world.process(server(*member)) != Process::Running {
+        if world.process(*member) != Process::Running {
             words.extend(
                 is_target.then(|| format!("n{} is down or stopped, its clock was not read", member.0)),
             );
@@ -219,7 +229,7 @@ fn clocks(world: &dyn Ensemble, whose: &[MemberId], in_force: &InForce, members:
             continue;
         }
         let wanted = offset_ns(in_force, *member);
-        let read = world.clock_offset_ms(server(*member)).saturating_mul(1_000_000);
+        let read = world.clock_offset_ms(*member).saturating_mul(1_000_000);
         let fits = read.abs_diff(wanted) <= CLOCK_ERROR_NS;
         holds &= fits;
         if is_target || !fits || wanted != 0 {

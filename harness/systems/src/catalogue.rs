@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use harness_core::virtual_ensemble::Begin;
+
 use crate::etcd::Etcd;
 use crate::external::External;
 use crate::files::{self, Files};
@@ -23,6 +25,7 @@ pub struct Entry {
     /// What it is, and what it promises.
     pub about: &'static str,
     is: Is,
+    world: Option<Begin>,
 }
 
 /// How a system is made of a text.
@@ -44,7 +47,13 @@ impl Entry {
         about: &'static str,
         choose: fn(&str, u32) -> Chosen,
     ) -> Self {
-        Self { name, example, about, is: Is::BuiltIn(choose) }
+        Self { name, example, about, is: Is::BuiltIn(choose), world: None }
+    }
+
+    /// The same, with this as its ensemble in virtual time.
+    #[must_use]
+    pub const fn in_virtual_time(self, world: Begin) -> Self {
+        Self { world: Some(world), ..self }
     }
 }
 
@@ -92,7 +101,8 @@ impl Catalogue {
     /// All systems, in the order in which they are listed.
     pub fn systems(self) -> impl Iterator<Item = Entry> {
         let of_files = |files: &&'static Files| {
-            Some(Entry { name: files.name, example: files.name, about: files.about?, is: Is::Files(files) })
+            let (name, about) = (files.name, files.about?);
+            Some(Entry { name, example: name, about, is: Is::Files(files), world: None })
         };
         let built_in = self.registered.iter().chain(BUILT_IN).copied();
         built_in.chain(files::ALL.iter().filter_map(of_files))
@@ -115,6 +125,13 @@ impl Catalogue {
             }
             Is::Files(_) => None,
         })
+    }
+
+    /// What makes a system's ensemble in virtual time, if it has one.
+    #[must_use]
+    pub fn world(self, system: &dyn System) -> Option<Begin> {
+        let name = system.name();
+        self.systems().find(|entry| entry.name == name)?.world
     }
 
     /// The names of those for which this holds, as they are listed.

@@ -139,3 +139,35 @@ pub trait Client: Send {
     /// Gives up the connection and all that it takes along: the next connection begins anew.
     fn forget(&mut self);
 }
+
+/// In the place of a client where a system has none of its own: nobody takes it anywhere.
+pub(crate) struct NoClient;
+
+/// Why.
+const NOWHERE: &str = "the system has clients in virtual time alone";
+
+impl Client for NoClient {
+    fn connect(&mut self, _: SocketAddr, _: Duration) -> Async<'_, Connected> {
+        Box::pin(async { Connected::Refused(NOWHERE.to_owned()) })
+    }
+
+    fn is_connected(&self) -> bool {
+        false
+    }
+
+    fn broken(&self) -> Async<'_, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn session(&self) -> Option<u64> {
+        None
+    }
+
+    fn perform<'a>(&'a mut self, op: &'a Op, _: Duration) -> Async<'a, Outcome> {
+        Box::pin(async { Outcome::not_sent(op, NOWHERE) })
+    }
+
+    fn leave(&mut self) {}
+
+    fn forget(&mut self) {}
+}

@@ -22,7 +22,7 @@ use workloads::{Applications, Kind};
 use crate::Async;
 use crate::alongside::Alongside;
 use crate::application::Runs;
-use crate::client::{Client, ClientSettings};
+use crate::client::{Client, ClientSettings, NoClient};
 use crate::look::{Look, PortState, Ran, Whereabouts};
 use crate::own::Order;
 use crate::service::{Auxiliaries, Service};
@@ -115,7 +115,8 @@ pub struct Beginning {
     pub alongside: Option<Arc<dyn Alongside>>,
 }
 
-/// A system under test.
+/// A system under test. One that lives in virtual time alone says who it is, what it is like, what its
+/// clients lack and how it is described; all that is about processes and containers is left as it is.
 pub trait System: fmt::Debug + Send + Sync {
     /// Its name on the command line.
     fn name(&self) -> String;
@@ -178,19 +179,30 @@ pub trait System: fmt::Debug + Send + Sync {
     }
 
     /// The longest silence between members that none of them takes for an end.
-    fn patience(&self, wanted: &Wanted) -> Duration;
+    fn patience(&self, wanted: &Wanted) -> Duration {
+        wanted.peer_timeout
+    }
 
     /// What is written down of it; `found` is where it was found, when it runs as processes.
     fn described(&self, found: Option<&dyn Installation>) -> SystemInfo;
 
     /// What a line that a member printed says, if it is news of what the member is. `stand` is what it was.
-    fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said>;
+    fn heard(&self, line: &[u8], member: MemberId, stand: Stand) -> Option<Said> {
+        let _ = (line, member, stand);
+        None
+    }
 
     /// What asks each of these members who it is.
-    fn looks(&self, members: &[Whereabouts]) -> Vec<Box<dyn Look>>;
+    fn looks(&self, members: &[Whereabouts]) -> Vec<Box<dyn Look>> {
+        let _ = members;
+        Vec::new()
+    }
 
     /// Asks a member's client port whether anybody is there.
-    fn port(&self, member: &Whereabouts) -> Async<'static, PortState>;
+    fn port(&self, member: &Whereabouts) -> Async<'static, PortState> {
+        let _ = member;
+        Box::pin(async { PortState::Silent })
+    }
 
     /// What a member answered last, in words, where it is asked whether it serves.
     fn says(&self, member: MemberId) -> Option<String> {
@@ -215,8 +227,11 @@ pub trait System: fmt::Debug + Send + Sync {
         Box::pin(async { Err(io::Error::other("no file describes faults of this system")) })
     }
 
-    /// A client.
-    fn client(&self, settings: ClientSettings) -> Box<dyn Client>;
+    /// A client. A system that lives in virtual time alone has its clients there.
+    fn client(&self, settings: ClientSettings) -> Box<dyn Client> {
+        let _ = settings;
+        Box::new(NoClient)
+    }
 
     /// How many members it has, where that is its own word.
     fn members(&self) -> Option<usize> {
@@ -268,7 +283,10 @@ pub trait System: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// What is missing, and what to do about it.
-    fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String>;
+    fn install(&self, wanted: &Wanted) -> Result<Arc<dyn Installation>, String> {
+        let _ = wanted;
+        Err(self.refuses(ClusterKind::Process).unwrap_or_default())
+    }
 }
 
 /// Where members listen in containers, each at an address of its own.
@@ -438,6 +456,58 @@ impl Site<'_> {
             self.addresses.peer(member, port)
         } else {
             self.addresses.dial(Pair::new(self.id, member), port)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It has members nowhere but in a virtual world.
+    #[derive(Debug)]
+    struct Dreamt;
+
+    impl System for Dreamt {
+        fn name(&self) -> String {
+            "dreamt".to_owned()
+        }
+
+        fn traits(&self) -> Traits {
+            Traits {
+                whose: "a dream",
+                clusters: &[ClusterKind::Sim],
+                tells_synced: true,
+                tells_leader: true,
+                replaces: false,
+                observers: false,
+                takes_bugs: false,
+                usual_interval: Duration::from_secs(4),
+                usual_peer_timeout: Duration::from_millis(250),
+                peer_ports: 0,
+                clients_at: None,
+                is_a_group: false,
+                dialling: Dialling::ByPair,
+                introduced_at: None,
+            }
+        }
+
+        fn lacks(&self, _: Function) -> Option<String> {
+            None
+        }
+
+        fn described(&self, _: Option<&dyn Installation>) -> SystemInfo {
+            SystemInfo::default()
+        }
+    }
+
+    #[test]
+    fn a_system_may_live_in_virtual_time_alone_and_says_so_elsewhere() {
+        assert_eq!(Dreamt.refuses(ClusterKind::Sim), None);
+        assert!(Dreamt.traits().runs_only_in(ClusterKind::Sim));
+        for cluster in [ClusterKind::Process, ClusterKind::Docker] {
+            let why = "members of a dream are parts of a virtual world; write --cluster sim";
+            assert_eq!(Dreamt.refuses(cluster).as_deref(), Some(why));
         }
     }
 }

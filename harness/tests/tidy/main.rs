@@ -163,6 +163,26 @@ fn the_bench_stands_without_the_member_and_its_laboratory() {
     }
 }
 
+/// Rooms of the binary that drive whatever system they are given.
+const DRIVERS: [&str; 8] =
+    ["applications", "judge", "links", "load", "mechanisms", "nemesis", "run", "sim_run"];
+
+#[test]
+fn drivers_know_no_member_and_no_world() {
+    for room in DRIVERS {
+        let mut sources = Vec::new();
+        files(&root().join("harness/src").join(room), "rs", &mut sources);
+        assert!(!sources.is_empty(), "{room} is where it was");
+        for path in sources {
+            let text = fs::read_to_string(&path).expect("a readable file");
+            for named in ["node_", "node::", "lab_", "harness_zookeeper", "zookeeper_mapping"] {
+                let names = |line: &str| !line.trim_start().starts_with("//") && line.contains(named);
+                assert!(!text.lines().any(names), "{} names {named}", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn no_source_file_holds_a_second_idea() {
     let mut sources = Vec::new();

@@ -8,8 +8,8 @@
 //! Apache ZooKeeper is not part of this: [`java`] looks for it on the machine, and [`zoo_cfg`] writes what
 //! its members are told. Only local processes can be Java members; containers take any image.
 //!
-//! Whoever makes an executable registers [`SYSTEMS`] in its catalogue. The crates of the bench know nothing
-//! of this one.
+//! Whoever makes an executable registers its [`systems`] in its catalogue. The crates of the bench know
+//! nothing of this one.
 //!
 //! - `launch`: how members are started, `container`: how in containers; `log_lines`: what Java members log
 //!   that is news.
@@ -36,6 +36,7 @@ use std::time::Duration;
 use checker::history::Function;
 use harness_core::fault::Server;
 use harness_core::seed;
+use harness_core::virtual_ensemble::Begin;
 use rand::seq::SliceRandom;
 use runs::clock::whole_milliseconds;
 use runs::cluster_kind::ClusterKind;
@@ -58,28 +59,31 @@ use harness_systems::system::{
 use launch::Installed;
 use zoo_cfg::SYNC_LIMIT;
 
-/// What can be named on the command line.
-pub const SYSTEMS: [Entry; 3] = [
-    Entry::built_in(
-        "node",
-        "node",
-        "the bundled node: linearizable updates, and reads too (sync and getData as one operation)",
-        |text, _| (text == "node").then(|| Ok(Arc::new(ZooKeeper::Node) as _)),
-    ),
-    Entry::built_in(
-        "zookeeper",
-        "zookeeper",
-        "Apache ZooKeeper as local processes, where Java and it are installed: linearizable updates; reads \
-         may be stale in their session's order, its sync being no quorum operation (ZOOKEEPER-1675)",
-        |text, _| (text == "zookeeper").then(|| Ok(Arc::new(ZooKeeper::Apache) as _)),
-    ),
-    Entry::built_in(
-        "mixed:N",
-        "mixed:1",
-        "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both promise",
-        |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
-    ),
-];
+/// What can be named on the command line: the bundled node first, whose ensemble in virtual time this makes.
+#[must_use]
+pub const fn systems(world: Begin) -> [Entry; 3] {
+    [NODE_ALONE.in_virtual_time(world), APACHE_ALONE, BOTH]
+}
+
+const NODE_ALONE: Entry = Entry::built_in(
+    "node",
+    "node",
+    "the bundled node: linearizable updates, and reads too (sync and getData as one operation)",
+    |text, _| (text == "node").then(|| Ok(Arc::new(ZooKeeper::Node) as _)),
+);
+const APACHE_ALONE: Entry = Entry::built_in(
+    "zookeeper",
+    "zookeeper",
+    "Apache ZooKeeper as local processes, where Java and it are installed: linearizable updates; reads may \
+     be stale in their session's order, its sync being no quorum operation (ZOOKEEPER-1675)",
+    |text, _| (text == "zookeeper").then(|| Ok(Arc::new(ZooKeeper::Apache) as _)),
+);
+const BOTH: Entry = Entry::built_in(
+    "mixed:N",
+    "mixed:1",
+    "N members of Apache ZooKeeper, drawn from the seed, the others node: promises what both promise",
+    |text, nodes| Some(ZooKeeper::mixed(text, nodes)?.map(|system| Arc::new(system) as _)),
+);
 
 /// Where the bundled node can run.
 const EVERYWHERE: &[ClusterKind] = &[ClusterKind::Process, ClusterKind::Docker, ClusterKind::Sim];
@@ -364,7 +368,7 @@ mod tests {
 
     use super::*;
 
-    const CATALOGUE: Catalogue = Catalogue::of(&SYSTEMS);
+    const CATALOGUE: Catalogue = Catalogue::of(&[NODE_ALONE, APACHE_ALONE, BOTH]);
 
     #[test]
     fn a_system_is_read_as_it_is_written() {

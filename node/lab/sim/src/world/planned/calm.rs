@@ -2,9 +2,9 @@
 //!
 //! Every field is named, so that a new one of [`Drawn`] asks to be thought of here.
 
-use super::Setting;
 use crate::drawn::Drawn;
 use harness_core::fault::SwarmFault;
+use harness_core::virtual_ensemble::Setting;
 use harness_world::dice::Chance;
 
 /// A direction's usual delay, in microseconds.

@@ -8,13 +8,13 @@ use std::iter::Peekable;
 
 use checker::history::Event as Line;
 use harness_core::load::{self, ClientId, Due, Step, Terms};
+use harness_core::virtual_ensemble::{Arrivals, Setting};
 use runs::member::MemberId;
 use workloads::{Op, Outcome, Workload};
 use zookeeper_mapping::{Answer, outcome};
 
 use super::super::{Event, World};
 use super::slot::{Slot, Told, Wake};
-use super::{Arrivals, Setting};
 use crate::part::Part;
 use harness_world::dice::Dice;
 
