@@ -10,7 +10,8 @@ pub fn nearest<'a>(typed: &str, candidates: &[&'a str]) -> Option<&'a str> {
     if let Some(same) = candidates.iter().find(|candidate| sorted_words(candidate) == words) {
         return Some(same);
     }
-    let best = candidates.iter().map(|candidate| (distance(&typed, candidate), *candidate)).min()?;
+    let best =
+        candidates.iter().map(|candidate| (strsim::levenshtein(&typed, candidate), *candidate)).min()?;
     let allowed = (typed.chars().count() / LETTERS_PER_SLIP).max(1);
     if best.0 <= allowed {
         return Some(best.1);
@@ -27,22 +28,6 @@ fn sorted_words(text: &str) -> Vec<&str> {
     let mut words: Vec<&str> = text.split(['-', '_', ' ']).collect();
     words.sort_unstable();
     words
-}
-
-/// Levenshtein's distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// `; did you mean X?` or nothing.
