@@ -15,13 +15,11 @@
 //! - [`double_barrier`]: nobody begins before all have come, and nobody goes before all have ended.
 //! - [`election`]: one leads, in terms with a token that grows and an end that comes in time.
 //! - [`group`]: who is a member.
-//! - [`lease`]: something is held for a duration, which outlives processes and sessions.
 //! - [`line`](mod@line): a place in a line, under elections, locks and semaphores.
 //! - [`lock`](mod@lock): locks, read/write locks and semaphores.
 //! - [`names`]: how contenders name their znodes, as other libraries do.
 //! - [`observe`]: who is first in a line.
 //! - [`once`](mod@once): a transaction whose outcome is known although its answer was lost.
-//! - [`partition`]: a set of pieces, shared among the living members of a group.
 //! - [`queue`]: items are put, claimed one at a time, and acknowledged.
 //! - [`rules`]: the decisions that are one rule each.
 //! - [`served`]: what every recipe keeps of its connection.
@@ -38,13 +36,11 @@ pub mod election;
 pub mod group;
 #[cfg(test)]
 pub(crate) mod hand;
-pub mod lease;
 pub mod line;
 pub mod lock;
 pub mod names;
 pub mod observe;
 pub mod once;
-pub mod partition;
 pub mod queue;
 pub mod recipe;
 pub mod rules;

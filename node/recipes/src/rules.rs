@@ -94,12 +94,6 @@ pub trait Rules: Clone {
     fn ready_goes_last(&self) -> bool {
         true
     }
-
-    /// A lease's certainty counts from when its taking was sent. Otherwise it counts from when that is known,
-    /// and after a lost answer that may be long after the ensemble began to count.
-    fn counts_from_the_sending(&self) -> bool {
-        true
-    }
 }
 
 /// Every rule as it should be.

@@ -1,16 +1,12 @@
 //! Recipes without a handle of their own, driven over real sessions.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use node_client::recipes::machines::barrier::{self, Barrier};
 use node_client::recipes::machines::cache::{self, Cache};
 use node_client::recipes::machines::discovery::{self, Instance, Instances};
 use node_client::recipes::machines::double_barrier::{self, DoubleBarrier};
 use node_client::recipes::machines::group::{self, Group};
-use node_client::recipes::machines::lease::{self, Lasts, Lease, Wanted};
 use node_client::recipes::machines::observe;
-use node_client::recipes::machines::partition::{self, Partition, Pieces, Share};
 use node_client::recipes::machines::queue::{
     Consumer, ConsumerCall, ConsumerTold, Producer, ProducerCall, ProducerTold, set_up,
 };
@@ -172,102 +168,6 @@ fn an_observer_is_told_who_leads_and_what_it_proclaims() {
         assert_eq!(&data[..], b"ann is ready");
         candidacy.resign().await;
         assert_eq!(next(&mut observer).await, observe::Told::Nobody);
-    });
-}
-
-#[test]
-fn a_lease_outlives_the_session_of_its_holder_and_is_given_back_by_its_holder_alone() {
-    let ensemble = Ensemble::start(1);
-    run(async {
-        let (ann, ben) = two(&ensemble).await;
-        ann.call(lease::set_up("/hourly")).await.expect("made");
-        let lasts = Lasts::new(Duration::from_secs(3600)).expect("an hour");
-        let wanted = |data: &'static str, wait| Wanted {
-            resource: "/hourly".into(),
-            lasts,
-            guid: guid(),
-            data: data.into(),
-            wait,
-        };
-        let mut first = ann.drive(Lease::new(wanted("ann", false)));
-        let lease::Told::Held { token, until } = next(&mut first).await else { panic!("it is held") };
-        let left = ann.instant(until).saturating_duration_since(std::time::Instant::now());
-        assert!(left > Duration::from_secs(3200) && left <= Duration::from_secs(3240), "{left:?}");
-        first.call(lease::Call::Renew);
-        assert!(matches!(next(&mut first).await, lease::Told::Renewed { until: later } if later > until));
-
-        let mut second = ben.drive(Lease::new(wanted("ben", false)));
-        let taken = lease::Told::Taken { data: "ann".into(), token };
-        assert_eq!(next(&mut second).await, taken);
-        assert_eq!(next(&mut second).await, lease::Told::Over(lease::End::Taken));
-        let mut waits = ben.drive(Lease::new(wanted("ben", true)));
-        assert_eq!(next(&mut waits).await, taken);
-
-        first.call(lease::Call::Release);
-        assert_eq!(next(&mut first).await, lease::Told::Over(lease::End::Released));
-        let lease::Told::Held { token: later, .. } = next(&mut waits).await else { panic!("it is free") };
-        assert!(later > token);
-        // Its holder's session ends, and the lease stays.
-        ben.close().await.expect("closed");
-        let mut third = ann.drive(Lease::new(wanted("ann", false)));
-        assert_eq!(next(&mut third).await, lease::Told::Taken { data: "ben".into(), token: later });
-    });
-}
-
-#[test]
-fn a_lease_that_is_not_renewed_is_another_ones_when_its_time_is_over() {
-    let ensemble = Ensemble::start(1);
-    run(async {
-        let (ann, ben) = two(&ensemble).await;
-        ann.call(lease::set_up("/hourly")).await.expect("made");
-        let lasts = Lasts::new(Duration::from_millis(400)).expect("long enough");
-        let wanted =
-            |wait| Wanted { resource: "/hourly".into(), lasts, guid: guid(), data: Bytes::new(), wait };
-        let mut first = ann.drive(Lease::new(wanted(false)));
-        let lease::Told::Held { token, .. } = next(&mut first).await else { panic!("it is held") };
-        let mut waits = ben.drive(Lease::new(wanted(true)));
-        assert!(matches!(next(&mut waits).await, lease::Told::Taken { .. }));
-        assert_eq!(next(&mut first).await, lease::Told::Over(lease::End::RanOut));
-        let lease::Told::Held { token: later, .. } = next(&mut waits).await else { panic!("it ran out") };
-        assert!(later > token);
-    });
-}
-
-#[test]
-fn pieces_are_shared_with_whoever_comes_and_go_to_others_when_it_goes() {
-    let ensemble = Ensemble::start(1);
-    run(async {
-        let (ann, ben) = two(&ensemble).await;
-        let pieces = Pieces::new(["a", "b", "c", "d"]).expect("four names");
-        for request in partition::set_up("/work", &pieces) {
-            ann.call(request).await.expect("made");
-        }
-        let share = |data: &'static str| Share {
-            resource: "/work".into(),
-            pieces: pieces.clone(),
-            guid: guid(),
-            data: data.into(),
-            notice: Duration::ZERO,
-        };
-        let mut first = ann.drive(Partition::new(share("ann")));
-        for _ in 0..4 {
-            assert!(matches!(next(&mut first).await, partition::Told::Acquired { .. }));
-        }
-        let mut second = ben.drive(Partition::new(share("ben")));
-        for _ in 0..2 {
-            let partition::Told::Release { piece, token } = next(&mut first).await else {
-                panic!("released")
-            };
-            first.call(partition::Call::Released { piece: piece.clone(), token });
-            let partition::Told::Acquired { piece: got, token: later } = next(&mut second).await else {
-                panic!("acquired")
-            };
-            assert!(got == piece && later > token);
-        }
-        drop(second);
-        for _ in 0..2 {
-            assert!(matches!(next(&mut first).await, partition::Told::Acquired { .. }));
-        }
     });
 }
 
