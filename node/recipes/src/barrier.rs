@@ -120,24 +120,16 @@ impl Recipe for Barrier {
     type Told = Told;
 
     fn step(&mut self, now: Now, input: Input<Call>, effects: &mut Effects<Told>) {
+        self.served.follow(now, &input);
         match input {
             Input::Call(Call::Leave) => self.over(Told::Over(Left::Resigned), effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
-            Input::Event(event) => {
-                // What the event says is read: the barrier may be up again.
-                if self.stage == Stage::Watching && event.path == self.path {
-                    self.stage = Stage::Unread;
-                }
+            // What the event says is read: the barrier may be up again.
+            Input::Event(event) if self.stage == Stage::Watching && event.path == self.path => {
+                self.stage = Stage::Unread;
             }
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended => self.served.suspended(),
-            Input::Lost => {
-                self.served.suspended();
-                if self.stage == Stage::Watching {
-                    self.stage = Stage::Unread;
-                }
-            }
-            Input::Time => self.served.time(now),
+            Input::Lost if self.stage == Stage::Watching => self.stage = Stage::Unread,
+            _ => {}
         }
         self.proceed(effects);
     }

@@ -140,7 +140,6 @@ impl Cache {
     }
 
     fn stale(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         if std::mem::take(&mut self.complete) {
             effects.tell(Told::Stale);
         }
@@ -290,6 +289,7 @@ impl Recipe for Cache {
         if self.over {
             return;
         }
+        self.served.follow(now, &input);
         match input {
             Input::Call(Call::Leave) => {
                 self.over = true;
@@ -297,12 +297,9 @@ impl Recipe for Cache {
             }
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
             Input::Event(event) => self.event(event, effects),
-            Input::Connected { session } => {
-                self.served.connected(session);
-                self.connected();
-            }
+            Input::Connected { .. } => self.connected(),
             Input::Suspended | Input::Lost => self.stale(effects),
-            Input::Time => self.served.time(now),
+            _ => {}
         }
         self.proceed(effects);
     }

@@ -170,13 +170,11 @@ impl<R: Rules> Recipe for Removal<R> {
         if self.stage == Stage::Gone {
             return;
         }
+        self.served.follow(now, &input);
         match input {
             Input::Call(Call::Leave) => self.over(Told::Over(Left::Resigned), effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended | Input::Lost => self.served.suspended(),
-            Input::Time => self.served.time(now),
-            Input::Event(_) => {}
+            _ => {}
         }
         self.proceed(effects);
     }

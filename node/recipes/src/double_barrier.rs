@@ -220,7 +220,6 @@ impl<R: Rules> DoubleBarrier<R> {
     }
 
     fn lost(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         let withdraws = self.leaving && !self.entered;
         match self.stage {
             Stage::Gone => {}
@@ -409,14 +408,13 @@ impl<R: Rules> Recipe for DoubleBarrier<R> {
     type Told = Told;
 
     fn step(&mut self, now: Now, input: Input<Call>, effects: &mut Effects<Told>) {
+        self.served.follow(now, &input);
         match input {
             Input::Call(Call::Leave) => self.leave_now(effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
             Input::Event(event) => self.event(&event, effects),
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended => self.served.suspended(),
             Input::Lost => self.lost(effects),
-            Input::Time => self.served.time(now),
+            _ => {}
         }
         self.proceed(effects);
     }

@@ -196,22 +196,18 @@ impl Recipe for Group {
         if self.stage == Stage::Gone {
             return;
         }
+        self.served.follow(now, &input);
         match input {
             Input::Call(Call::Leave) => self.over(Left::Resigned, effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
-            Input::Event(event) => {
-                if event.path == self.path && self.stage == Stage::Watching {
-                    self.stage = Stage::Unlisted;
-                }
+            Input::Event(event) if event.path == self.path && self.stage == Stage::Watching => {
+                self.stage = Stage::Unlisted;
             }
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended => self.served.suspended(),
             Input::Lost => {
-                self.served.suspended();
                 self.stage = Stage::Unlisted;
                 self.unread.clear();
             }
-            Input::Time => self.served.time(now),
+            _ => {}
         }
         self.proceed(effects);
     }

@@ -226,20 +226,14 @@ impl<R: Rules> Recipe for Observer<R> {
         if self.stage == Stage::Gone {
             return;
         }
+        self.served.follow(now, &input);
         match input {
             Input::Call(Call::Leave) => self.over(Left::Resigned, effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
             Input::Event(event) => self.event(&event),
-            Input::Connected { session } => {
-                self.served.connected(session);
-                self.unsynced = true;
-            }
-            Input::Suspended => self.served.suspended(),
-            Input::Lost => {
-                self.served.suspended();
-                self.stage = Stage::Unlisted;
-            }
-            Input::Time => self.served.time(now),
+            Input::Connected { .. } => self.unsynced = true,
+            Input::Lost => self.stage = Stage::Unlisted,
+            _ => {}
         }
         self.proceed(effects);
     }

@@ -4,7 +4,7 @@ use node_session::{Failure, Moment};
 use node_wire::client::ErrorCode;
 use node_wire::ids::SessionId;
 
-use crate::recipe::Now;
+use crate::recipe::{Input, Now};
 
 /// A wait before a request is tried that could not be sent over a connection that stands.
 const PAUSE: Moment = Moment::from_millis(50);
@@ -17,6 +17,16 @@ pub struct Served {
 }
 
 impl Served {
+    /// Follows what an input says of the connection and of time; the rest is the recipe's.
+    pub fn follow<C>(&mut self, now: Now, input: &Input<C>) {
+        match input {
+            Input::Connected { session } => self.connected(*session),
+            Input::Suspended | Input::Lost => self.suspended(),
+            Input::Time => self.time(now),
+            Input::Call(_) | Input::Answered { .. } | Input::Event(_) => {}
+        }
+    }
+
     /// The session is served.
     pub fn connected(&mut self, session: SessionId) {
         self.session = Some(session);

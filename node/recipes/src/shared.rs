@@ -163,7 +163,6 @@ impl<R: Rules> Shared<R> {
     }
 
     fn lost(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         if let Some(outcome) = self.once.lost() {
             self.came_out(outcome, effects);
         }
@@ -296,14 +295,12 @@ impl<R: Rules> Recipe for Shared<R> {
         if self.stage == Stage::Gone {
             return;
         }
+        self.served.follow(now, &input);
         match input {
             Input::Call(call) => self.called(call),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
-            Input::Event(_) => {}
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended => self.served.suspended(),
             Input::Lost => self.lost(effects),
-            Input::Time => self.served.time(now),
+            _ => {}
         }
         self.proceed(effects);
     }

@@ -186,7 +186,6 @@ impl<R: Rules> Standing<R> {
     }
 
     fn lost(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         self.down(Gone::SessionLost, effects);
         self.stage = Stage::Out;
         if self.leaving {
@@ -312,14 +311,13 @@ impl<R: Rules> Recipe for Standing<R> {
         if self.stage == Stage::Over {
             return;
         }
+        self.served.follow(now, &input);
         match input {
             Input::Call(call) => self.called(call, effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
             Input::Event(event) => self.event(&event, effects),
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended => self.served.suspended(),
             Input::Lost => self.lost(effects),
-            Input::Time => self.served.time(now),
+            _ => {}
         }
         self.proceed(effects);
     }

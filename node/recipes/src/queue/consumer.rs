@@ -234,7 +234,6 @@ impl<R: Rules> Consumer<R> {
     }
 
     fn lost(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         self.end_claim(Ended::SessionLost, effects);
         match self.stage {
             Stage::Idle | Stage::Unlisted | Stage::Gone => {}
@@ -470,14 +469,13 @@ impl<R: Rules> Recipe for Consumer<R> {
             return;
         }
         self.until = now.certain_until;
+        self.served.follow(now, &input);
         match input {
             Input::Call(call) => self.called(call, effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
             Input::Event(event) => self.event(&event, effects),
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended => self.served.suspended(),
             Input::Lost => self.lost(effects),
-            Input::Time => self.served.time(now),
+            _ => {}
         }
         self.mind_certainty(now, effects);
         self.proceed(effects);

@@ -136,7 +136,6 @@ impl<R: Rules> Producer<R> {
     }
 
     fn lost(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         if let Some(outcome) = self.once.lost() {
             self.came_out(outcome, effects);
         }
@@ -229,16 +228,13 @@ impl<R: Rules> Recipe for Producer<R> {
         if self.stage == Stage::Gone {
             return;
         }
+        self.served.follow(now, &input);
         match input {
             Input::Call(Call::Put(data)) if !self.leaving => self.waiting.push_back(data),
-            Input::Call(Call::Put(_)) | Input::Event(_) => {}
-            Input::Call(Call::Leave) if self.leaving => {}
-            Input::Call(Call::Leave) => self.leave_now(effects),
+            Input::Call(Call::Leave) if !self.leaving => self.leave_now(effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
-            Input::Connected { session } => self.served.connected(session),
-            Input::Suspended => self.served.suspended(),
             Input::Lost => self.lost(effects),
-            Input::Time => self.served.time(now),
+            _ => {}
         }
         self.proceed(effects);
     }
