@@ -330,9 +330,12 @@ mod tests {
     }
 
     fn tree(world: &World<Cache>) -> BTreeMap<ByteString, Bytes> {
-        let within = |path: &String| path == "/a" || path.starts_with("/a/");
-        let all = world.table.znodes.iter().filter(|(path, _)| within(path));
-        all.map(|(path, (data, _))| (path.as_str().into(), data.clone())).collect()
+        let (mut all, mut open) = (BTreeMap::new(), vec![ByteString::from("/a")]);
+        while let Some(path) = open.pop() {
+            open.extend(world.tree.owners(&path).into_iter().map(|(below, _)| below));
+            all.extend(world.tree.data(&path).map(|data| (path, data)));
+        }
+        all
     }
 
     fn set(world: &mut World<Cache>, path: &str, data: &'static str) {

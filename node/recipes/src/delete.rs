@@ -220,13 +220,13 @@ mod tests {
         world.until(0, is_multi);
         world.make("/election/c-n_", "", CreateMode::EphemeralSequential);
         world.serve(0);
-        assert_eq!(world.table.children(PATH).len(), 3, "all or none");
+        assert_eq!(world.tree.children(PATH).len(), 3, "all or none");
         world.until(0, is_multi);
-        let leaves = world.table.children(PATH)[0].clone();
+        let leaves = world.tree.children(PATH)[0].clone();
         world.delete(&child(PATH, &leaves));
         world.settle();
         assert_eq!(world.told(0), [Told::Deleted]);
-        assert_eq!(world.table.data(PATH), None);
+        assert_eq!(world.tree.data(PATH), None);
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
             world.connect(0);
             world.settle();
             assert_eq!(world.told(0), [Told::Deleted]);
-            assert_eq!(world.table.data(PATH).is_some(), taken == 1);
+            assert_eq!(world.tree.data(PATH).is_some(), taken == 1);
         }
     }
 

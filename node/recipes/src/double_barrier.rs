@@ -477,7 +477,7 @@ mod tests {
             for who in 0..3 {
                 assert_eq!(world.told(who), [Told::Over(Left::Resigned)]);
             }
-            assert!(world.table.children(PATH).is_empty());
+            assert!(world.tree.children(PATH).is_empty());
         }
     }
 
@@ -518,7 +518,7 @@ mod tests {
             world.connect(0);
             world.settle();
             assert_eq!(world.told(0), [Told::Over(Left::Resigned)]);
-            assert!(world.table.children(PATH).is_empty());
+            assert!(world.tree.children(PATH).is_empty());
         }
     }
 
@@ -531,7 +531,7 @@ mod tests {
         world.call(2, Call::Leave);
         world.settle();
         assert_eq!(world.told(2), [Told::Over(Left::Resigned)]);
-        assert!(world.table.children(PATH).is_empty());
+        assert!(world.tree.children(PATH).is_empty());
     }
 
     #[test]
@@ -558,7 +558,7 @@ mod tests {
             }
             world.heal();
             assert!(world.clients.iter().all(|client| client.recipe.is_over()), "seed {seed}");
-            let left = world.table.children(PATH);
+            let left = world.tree.children(PATH);
             assert!(left.is_empty() || lost == 3 && left == [READY], "seed {seed}: {left:?}");
         }
     }

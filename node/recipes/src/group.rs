@@ -271,8 +271,8 @@ mod tests {
             for _ in 0..200 {
                 let path = member(&dice.below(5).to_string());
                 match dice.below(8) {
-                    0 if world.table.data(&path).is_none() => world.make(&path, "", CreateMode::Persistent),
-                    1 if world.table.data(&path).is_some() => world.delete(&path),
+                    0 if world.tree.data(&path).is_none() => world.make(&path, "", CreateMode::Persistent),
+                    1 if world.tree.data(&path).is_some() => world.delete(&path),
                     _ => {}
                 }
                 world.chance(&mut dice, true);
@@ -286,7 +286,7 @@ mod tests {
             }
             world.heal();
             let members: Vec<ByteString> = world.clients[0].recipe.members().keys().cloned().collect();
-            assert_eq!(members, world.table.children(PATH), "seed {seed}");
+            assert_eq!(members, world.tree.children(PATH), "seed {seed}");
         }
     }
 }

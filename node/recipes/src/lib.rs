@@ -17,6 +17,7 @@
 //! - [`group`]: who is a member.
 //! - [`line`](mod@line): a place in a line, under elections, locks and semaphores.
 //! - [`lock`](mod@lock): locks, read/write locks and semaphores.
+//! - [`model`]: an ensemble's tree in memory, for tests of recipes.
 //! - [`names`]: how contenders name their znodes, as other libraries do.
 //! - [`observe`]: who is first in a line.
 //! - [`once`](mod@once): a transaction whose outcome is known although its answer was lost.
@@ -38,6 +39,7 @@ pub mod group;
 pub(crate) mod hand;
 pub mod line;
 pub mod lock;
+pub mod model;
 pub mod names;
 pub mod observe;
 pub mod once;

@@ -173,7 +173,7 @@ mod tests {
         for (who, notice) in longer.iter().enumerate() {
             assert_eq!(world.told(who), [Status::Over(Left::NoticeTooLong)], "{notice:?}");
         }
-        assert!(world.table.children(PATH).is_empty());
+        assert!(world.tree.children(PATH).is_empty());
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         world.connect(0);
         world.settle();
         assert_eq!(world.told(0), [Status::Over(Left::Resigned)]);
-        assert!(world.table.children(PATH).is_empty());
+        assert!(world.tree.children(PATH).is_empty());
     }
 
     #[test]

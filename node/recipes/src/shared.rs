@@ -354,12 +354,12 @@ mod tests {
             world.cut(0, taken);
             world.call(1, set("b", i32::try_from(taken).unwrap()));
             world.settle();
-            assert_eq!(world.table.data(PATH).unwrap(), "b");
+            assert_eq!(world.tree.data(PATH).unwrap(), "b");
             world.connect(0);
             world.settle();
             let told = if taken == 1 { Told::Set { version: 1 } } else { Told::Conflict };
             assert_eq!(world.told(0), [told]);
-            assert_eq!(world.table.data(PATH).unwrap(), "b");
+            assert_eq!(world.tree.data(PATH).unwrap(), "b");
         }
     }
 
@@ -387,10 +387,10 @@ mod tests {
         let mut world = world(1);
         world.call(0, Call::Add(1));
         world.settle();
-        assert_eq!(world.table.children(PATH).len(), 1);
+        assert_eq!(world.tree.children(PATH).len(), 1);
         world.call(0, Call::Leave);
         world.settle();
-        assert!(world.table.children(PATH).is_empty());
+        assert!(world.tree.children(PATH).is_empty());
         assert_eq!(world.told(0), [Told::Added { before: 0, after: 1 }, Told::Over(Left::Resigned)]);
     }
 
@@ -415,7 +415,7 @@ mod tests {
                 doubtful += told.iter().filter(|told| **told == Told::InDoubt).count();
             }
         }
-        let text = world.table.data(PATH).unwrap();
+        let text = world.tree.data(PATH).unwrap();
         let value: usize = std::str::from_utf8(&text).unwrap().parse().unwrap();
         let fits = added + doubtful == called && (added..=called).contains(&value);
         fits.then_some(()).ok_or(format!("{called} called, {added} added, {doubtful} in doubt: {value}"))

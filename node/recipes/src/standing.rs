@@ -370,11 +370,11 @@ mod tests {
         world.settle();
         world.call(0, Call::Set("y".into()));
         world.settle();
-        assert_eq!(world.table.data(PATH).unwrap(), "y");
+        assert_eq!(world.tree.data(PATH).unwrap(), "y");
         world.lose(0);
         world.connect(0);
         world.settle();
-        assert_eq!(world.table.data(PATH).unwrap(), "y");
+        assert_eq!(world.tree.data(PATH).unwrap(), "y");
     }
 
     #[test]
@@ -385,7 +385,7 @@ mod tests {
         assert_eq!(world.told(1), [Told::Blocked]);
         world.call(1, Call::Leave);
         world.settle();
-        assert!(world.table.data(PATH).is_some());
+        assert!(world.tree.data(PATH).is_some());
     }
 
     #[test]
@@ -404,7 +404,7 @@ mod tests {
             world.connect(0);
             world.settle();
             assert_eq!(world.told(0), [Told::Over(Left::Resigned)]);
-            assert_eq!(world.table.data(PATH).is_some(), taken == 1);
+            assert_eq!(world.tree.data(PATH).is_some(), taken == 1);
         }
     }
 
@@ -424,7 +424,7 @@ mod tests {
                 }
             }
             world.heal();
-            assert!(world.table.data(PATH).is_some(), "seed {seed}");
+            assert!(world.tree.data(PATH).is_some(), "seed {seed}");
             for who in 0..2 {
                 world.call(who, Call::Leave);
                 for _ in 0..dice.below(3) {
@@ -432,7 +432,7 @@ mod tests {
                 }
             }
             world.heal();
-            assert!(world.table.data(PATH).is_none(), "seed {seed}");
+            assert!(world.tree.data(PATH).is_none(), "seed {seed}");
         }
     }
 }

@@ -532,7 +532,7 @@ impl<S: Subject> World<S> {
         woken.sort_unstable();
         woken.dedup();
         // A removal of the resource is told to all, and rightly so.
-        if woken.len() > 1 && S::TELLS_ONE && self.places == 1 && self.ensemble.data(resource).is_some() {
+        if woken.len() > 1 && S::TELLS_ONE && self.places == 1 && self.ensemble.has(resource) {
             self.breaks("herd", format!("{} applications were told of one change", woken.len()));
         }
     }

@@ -38,9 +38,9 @@ fn put(world: &mut World<impl Recipe>, name: &str, data: &str) {
 
 /// What is in the tree.
 fn tree(world: &World<impl Recipe>) -> BTreeMap<ByteString, Instance> {
-    let names = world.table.children(SERVICE).into_iter();
+    let names = world.tree.children(SERVICE).into_iter();
     let read = |name: ByteString| {
-        let data = world.table.data(&child(SERVICE, &name))?;
+        let data = world.tree.data(&child(SERVICE, &name))?;
         Some((name, Instance::from_json(&data).ok()?))
     };
     names.filter_map(read).collect()
@@ -75,7 +75,7 @@ fn what_is_set_up_has_a_place_for_instances() {
     }
     world.add(register("/a/discovery", &instance("x", 1)));
     world.settle();
-    assert_eq!(world.table.data("/a/discovery/orders/x").unwrap(), instance("x", 1).to_json());
+    assert_eq!(world.tree.data("/a/discovery/orders/x").unwrap(), instance("x", 1).to_json());
     assert_eq!(set_up("/", "orders").len(), 1);
 }
 

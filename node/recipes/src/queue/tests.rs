@@ -117,8 +117,8 @@ fn items_are_handed_out_in_order_each_to_one_and_gone_when_acknowledged() {
         consume(&mut world, who, ConsumerCall::Acknowledge);
     }
     world.settle();
-    assert_eq!(world.table.children("/queue/items").len(), 1);
-    assert!(world.table.children("/queue/claims").is_empty());
+    assert_eq!(world.tree.children("/queue/items").len(), 1);
+    assert!(world.tree.children("/queue/claims").is_empty());
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn whoever_waits_gets_the_next_item_and_what_another_gave_back_or_lost() {
     world.lose(2);
     world.settle();
     assert_eq!(handed(&mut world, 1).unwrap(), "a");
-    let name = world.table.children("/queue/items")[0].clone();
+    let name = world.tree.children("/queue/items")[0].clone();
     let over = ConsumerTold::ClaimOver { name, why: Ended::SessionLost };
     assert_eq!(world.told(2), [Told::Consumer(over)]);
 }
@@ -162,7 +162,7 @@ fn a_put_whose_answer_was_lost_is_looked_up_and_not_repeated() {
         world.connect(0);
         world.settle();
         assert_eq!(world.told(0), [Told::Producer(ProducerTold::Put(0))]);
-        assert_eq!(world.table.children("/queue/items").len(), 1 - taken, "done already, or put once");
+        assert_eq!(world.tree.children("/queue/items").len(), 1 - taken, "done already, or put once");
     }
 }
 
@@ -198,7 +198,7 @@ fn a_claim_and_an_acknowledgement_whose_answers_were_lost_are_looked_up() {
         world.connect(1);
         world.settle();
         assert!(matches!(world.told(1)[..], [Told::Consumer(ConsumerTold::Acknowledged(_))]));
-        assert!(world.table.children("/queue/items").is_empty());
+        assert!(world.tree.children("/queue/items").is_empty());
     }
 }
 
@@ -219,7 +219,7 @@ fn a_claim_is_over_when_its_certainty_ends_and_then_given_back() {
     };
     world.connect(1);
     world.settle();
-    assert!(world.table.children("/queue/claims").is_empty());
+    assert!(world.tree.children("/queue/claims").is_empty());
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn whoever_leaves_while_its_claim_is_being_made_leaves_none() {
         world.cut(1, taken);
         world.connect(1);
         world.settle();
-        assert!(world.table.children("/queue/claims").is_empty());
+        assert!(world.tree.children("/queue/claims").is_empty());
         assert!(world.clients[1].recipe.is_over());
     }
 }

@@ -18,7 +18,7 @@ fn world(names: &[&'static str]) -> World<ActiveStandby> {
 }
 
 fn breadcrumb(world: &World<ActiveStandby>) -> Option<Bytes> {
-    world.table.data("/yarn/ActiveBreadCrumb")
+    world.tree.data("/yarn/ActiveBreadCrumb")
 }
 
 /// Answers what the application is told, as one that always succeeds.
@@ -79,7 +79,7 @@ fn whoever_cannot_fence_or_does_not_answer_gives_the_lock_up_and_tries_again_aft
             world.pass(22_000);
         }
         world.settle();
-        assert_eq!(world.table.data("/yarn/ActiveStandbyElectorLock"), None);
+        assert_eq!(world.tree.data("/yarn/ActiveStandbyElectorLock"), None);
         world.call(1, Call::Fenced { token: *token, ok: true });
         world.settle();
         assert_eq!(world.told(1), [], "an answer that comes late is none");
@@ -101,7 +101,7 @@ fn a_breadcrumb_that_changed_since_it_was_read_is_not_overwritten() {
     world.settle();
     assert_eq!(world.told(1), []);
     assert_eq!(breadcrumb(&world).unwrap(), "c");
-    assert_eq!(world.table.data("/yarn/ActiveStandbyElectorLock"), None, "and the lock is given up");
+    assert_eq!(world.tree.data("/yarn/ActiveStandbyElectorLock"), None, "and the lock is given up");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_deletion_of_the_lock_that_is_in_doubt_does_not_delete_the_next_ones() {
         assert!(world.clients[0].recipe.is_over());
         obey(&mut world, 1);
         world.settle();
-        assert_eq!(world.table.data("/yarn/ActiveStandbyElectorLock").unwrap(), "b");
+        assert_eq!(world.tree.data("/yarn/ActiveStandbyElectorLock").unwrap(), "b");
     }
 }
 
@@ -216,7 +216,7 @@ fn whoever_quits_while_its_lock_is_in_doubt_leaves_none() {
         world.connect(0);
         world.settle();
         assert_eq!(world.told(0), [Told::Over(Left::Resigned)]);
-        assert_eq!(world.table.data("/yarn/ActiveStandbyElectorLock"), None);
+        assert_eq!(world.tree.data("/yarn/ActiveStandbyElectorLock"), None);
     }
 }
 
@@ -283,7 +283,7 @@ fn walk<R: Rules>(rules: &R, seed: u64, deletes: bool) -> Result<(), String> {
     for _ in 0..300 {
         world.chance(&mut dice, true);
         let lock = "/yarn/ActiveStandbyElectorLock";
-        if deletes && dice.below(20) == 0 && world.table.data(lock).is_some() {
+        if deletes && dice.below(20) == 0 && world.tree.data(lock).is_some() {
             world.delete(lock);
         }
         obey_all(&mut world, &mut ledger)?;
@@ -343,7 +343,7 @@ fn leaves_a_lock<R: Rules>(rules: R, wanted: fn(&Request) -> bool, cut: bool) ->
     }
     world.settle();
     assert!(world.clients[0].recipe.is_over());
-    world.table.data("/yarn/ActiveStandbyElectorLock").is_some()
+    world.tree.data("/yarn/ActiveStandbyElectorLock").is_some()
 }
 
 #[test]
