@@ -150,7 +150,7 @@ impl Recipe for Barrier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hand::World;
+    use crate::testbed::World;
 
     #[test]
     fn all_wait_while_the_barrier_is_up_and_pass_when_it_goes() {

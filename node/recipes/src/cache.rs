@@ -322,7 +322,7 @@ mod tests {
     use node_session::CreateMode;
 
     use super::*;
-    use crate::hand::{Dice, World};
+    use crate::testbed::{Dice, World};
 
     fn copy(world: &World<Cache>) -> BTreeMap<ByteString, Bytes> {
         let znodes = world.clients[0].recipe.znodes();

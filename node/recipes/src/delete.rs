@@ -197,7 +197,7 @@ mod tests {
     use node_session::CreateMode;
 
     use super::*;
-    use crate::hand::World;
+    use crate::testbed::World;
 
     const PATH: &str = "/election";
 

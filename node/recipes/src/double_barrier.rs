@@ -435,7 +435,7 @@ impl<R: Rules> Recipe for DoubleBarrier<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hand::{Dice, World, broken};
+    use crate::testbed::{Dice, World, broken};
 
     const PATH: &str = "/rendezvous";
 

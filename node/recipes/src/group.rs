@@ -230,7 +230,7 @@ mod tests {
     use node_session::CreateMode;
 
     use super::*;
-    use crate::hand::{Dice, World};
+    use crate::testbed::{Dice, World};
 
     const PATH: &str = "/group";
 

@@ -35,8 +35,6 @@ pub mod discovery;
 pub mod double_barrier;
 pub mod election;
 pub mod group;
-#[cfg(test)]
-pub(crate) mod hand;
 pub mod line;
 pub mod lock;
 pub mod model;
@@ -50,3 +48,5 @@ pub mod served;
 pub mod shared;
 pub mod standby;
 pub mod standing;
+#[cfg(test)]
+pub(crate) mod testbed;

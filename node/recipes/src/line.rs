@@ -23,7 +23,7 @@ use node_session::{CreateMode, Event, Failure, Moment, Request, Response};
 use node_wire::client::{Acl, ErrorCode, EventType, Stat};
 use node_wire::ids::{SessionId, Zxid};
 
-use crate::names::{Contender, Guid, Layout, Wish, child, in_order};
+use crate::names::{Contender, Guid, Intent, Layout, child, in_order};
 use crate::recipe::{Ask, Asks, Effects, Now};
 use crate::rules::Rules;
 use crate::served::{Served, verdict};
@@ -36,7 +36,7 @@ pub struct Ticket {
     /// Whose names are used.
     pub layout: Layout,
     /// What is wanted.
-    pub wish: Wish,
+    pub intent: Intent,
     /// What tells this contender from others. [`Guid::next`] must be unused as well, and so on.
     pub guid: Guid,
     /// What others can read of this contender.
@@ -367,9 +367,9 @@ impl<R: Rules> Line<R> {
     }
 
     fn make<T>(&mut self, effects: &mut Effects<T>) {
-        let Ticket { resource, layout, wish, guid, data, .. } = &self.ticket;
+        let Ticket { resource, layout, intent, guid, data, .. } = &self.ticket;
         let request = Request::Create {
-            path: child(resource, &layout.prefix(*wish, *guid)),
+            path: child(resource, &layout.prefix(*intent, *guid)),
             data: data.clone(),
             acl: vec![Acl::world_anyone()],
             mode: CreateMode::EphemeralSequential,
@@ -388,8 +388,8 @@ impl<R: Rules> Line<R> {
     }
 
     fn found<T>(&mut self, names: &[ByteString], effects: &mut Effects<T>) -> Vec<News> {
-        let Ticket { resource, layout, wish, guid, .. } = &self.ticket;
-        let own = in_order(names).into_iter().find(|contender| contender.is_of(*layout, *wish, *guid));
+        let Ticket { resource, layout, intent, guid, .. } = &self.ticket;
+        let own = in_order(names).into_iter().find(|contender| contender.is_of(*layout, *intent, *guid));
         match own {
             Some(own) => {
                 let path = child(resource, &own.name);
@@ -504,17 +504,17 @@ impl<R: Rules> Line<R> {
 
     /// Whose end is waited for, of those who came before.
     fn ahead<'a>(&self, before: &'a [Contender]) -> Option<&'a Contender> {
-        match self.ticket.wish {
-            Wish::Read => before.iter().rev().find(|contender| !contender.reads),
-            Wish::Lead | Wish::Write if before.len() < self.ticket.places => None,
-            Wish::Lead | Wish::Write => before.last(),
+        match self.ticket.intent {
+            Intent::Read => before.iter().rev().find(|contender| !contender.reads),
+            Intent::Lead | Intent::Write if before.len() < self.ticket.places => None,
+            Intent::Lead | Intent::Write => before.last(),
         }
     }
 
     /// Deletes znodes of ours ahead of our place. There is none unless a server makes a znode after it lost
     /// sight of the connection that asked for it, and against the order that it promises.
     fn delete_twins<T>(&mut self, before: &[Contender], effects: &mut Effects<T>) {
-        let Ticket { resource, layout, wish, guid, .. } = &self.ticket;
+        let Ticket { resource, layout, intent, guid, .. } = &self.ticket;
         if !self.rules.looks_for_its_own() {
             return;
         }
@@ -522,7 +522,8 @@ impl<R: Rules> Line<R> {
         while let Some(last) = ours.last().copied().filter(|last| last != guid) {
             ours.push(last.next());
         }
-        let is_ours = |contender: &&Contender| ours.iter().any(|guid| contender.is_of(*layout, *wish, *guid));
+        let is_ours =
+            |contender: &&Contender| ours.iter().any(|guid| contender.is_of(*layout, *intent, *guid));
         for twin in before.iter().filter(is_ours) {
             let request = Request::Delete { path: child(resource, &twin.name), version: -1 };
             self.asks.send(request, Purpose::DeleteOther, effects);

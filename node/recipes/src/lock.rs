@@ -30,13 +30,13 @@ use bytestring::ByteString;
 
 use crate::election::{Election, Options, Status};
 use crate::line::Ticket;
-use crate::names::{Guid, Layout, Wish};
+use crate::names::{Guid, Intent, Layout};
 use crate::rules::{Rules, Sound};
 
 /// A contender for a lock that one holds.
 #[must_use]
 pub fn lock(resource: ByteString, layout: Layout, guid: Guid, data: Bytes) -> Election {
-    contender(Ticket { resource, layout, wish: Wish::Write, guid, data, places: 1 }, Sound)
+    contender(Ticket { resource, layout, intent: Intent::Write, guid, data, places: 1 }, Sound)
 }
 
 /// How a read/write lock is to be held.
@@ -51,17 +51,17 @@ pub enum Mode {
 /// A contender for a read/write lock.
 #[must_use]
 pub fn read_write(resource: ByteString, layout: Layout, mode: Mode, guid: Guid, data: Bytes) -> Election {
-    let wish = match mode {
-        Mode::Shared => Wish::Read,
-        Mode::Exclusive => Wish::Write,
+    let intent = match mode {
+        Mode::Shared => Intent::Read,
+        Mode::Exclusive => Intent::Write,
     };
-    contender(Ticket { resource, layout, wish, guid, data, places: 1 }, Sound)
+    contender(Ticket { resource, layout, intent, guid, data, places: 1 }, Sound)
 }
 
 /// A contender for one of these places.
 #[must_use]
 pub fn semaphore(resource: ByteString, layout: Layout, places: usize, guid: Guid, data: Bytes) -> Election {
-    contender(Ticket { resource, layout, wish: Wish::Write, guid, data, places }, Sound)
+    contender(Ticket { resource, layout, intent: Intent::Write, guid, data, places }, Sound)
 }
 
 /// A contender by these rules.
@@ -81,8 +81,8 @@ mod tests {
 
     use super::*;
     use crate::election::{Call, TermEnd};
-    use crate::hand::{Dice, TIMEOUT, World};
     use crate::line::Left;
+    use crate::testbed::{Dice, TIMEOUT, World};
 
     const PATH: &str = "/lock";
 

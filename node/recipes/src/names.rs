@@ -45,7 +45,7 @@ pub enum Layout {
 
 /// What a contender wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Wish {
+pub enum Intent {
     /// To lead.
     Lead,
     /// To hold alone.
@@ -57,30 +57,30 @@ pub enum Wish {
 impl Layout {
     /// The beginning of a contender's name; the ensemble appends the number.
     #[must_use]
-    pub fn prefix(self, wish: Wish, guid: Guid) -> String {
-        match (self, wish) {
-            (Self::Own, Wish::Lead | Wish::Write) => format!("{:032x}-n_", guid.0),
-            (Self::Own, Wish::Read) => format!("{:032x}-r_", guid.0),
-            (Self::Curator, Wish::Lead) => format!("_c_{}-latch-", guid.hyphenated()),
-            (Self::Curator, Wish::Write) => format!("_c_{}-lock-", guid.hyphenated()),
-            (Self::Curator, Wish::Read) => format!("_c_{}-__READ__", guid.hyphenated()),
-            (Self::Kazoo, Wish::Lead | Wish::Write) => format!("{:032x}__lock__", guid.0),
-            (Self::Kazoo, Wish::Read) => format!("{:032x}__rlock__", guid.0),
+    pub fn prefix(self, intent: Intent, guid: Guid) -> String {
+        match (self, intent) {
+            (Self::Own, Intent::Lead | Intent::Write) => format!("{:032x}-n_", guid.0),
+            (Self::Own, Intent::Read) => format!("{:032x}-r_", guid.0),
+            (Self::Curator, Intent::Lead) => format!("_c_{}-latch-", guid.hyphenated()),
+            (Self::Curator, Intent::Write) => format!("_c_{}-lock-", guid.hyphenated()),
+            (Self::Curator, Intent::Read) => format!("_c_{}-__READ__", guid.hyphenated()),
+            (Self::Kazoo, Intent::Lead | Intent::Write) => format!("{:032x}__lock__", guid.0),
+            (Self::Kazoo, Intent::Read) => format!("{:032x}__rlock__", guid.0),
         }
     }
 }
 
 impl Layout {
-    /// True if programs with this layout and this wish, over whatever library, stand in one line with this
+    /// True if programs with this layout and this intent, over whatever library, stand in one line with this
     /// contender. Others may not see it, or think that it came behind them: then two hold at a time.
     #[must_use]
-    pub fn stands_with(self, wish: Wish, contender: &Contender) -> bool {
+    pub fn stands_with(self, intent: Intent, contender: &Contender) -> bool {
         let head = contender.head();
-        let marks: &[&str] = match (self, wish) {
+        let marks: &[&str] = match (self, intent) {
             (Self::Own, _) => &["-n_", "-r_"],
-            (Self::Curator, Wish::Lead) => &["latch-"],
+            (Self::Curator, Intent::Lead) => &["latch-"],
             // Curator's read/write lock calls a writer `__WRIT__`, and does not know `lock-`.
-            (Self::Curator, Wish::Write | Wish::Read) => &["lock-", "__READ__"],
+            (Self::Curator, Intent::Write | Intent::Read) => &["lock-", "__READ__"],
             (Self::Kazoo, _) => &["__lock__", "__rlock__"],
         };
         let is_guid = |guid: &str| guid.len() == 32 && guid.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -122,8 +122,8 @@ impl Contender {
 
     /// True if the znode is named with this guid.
     #[must_use]
-    pub fn is_of(&self, layout: Layout, wish: Wish, guid: Guid) -> bool {
-        self.head() == layout.prefix(wish, guid)
+    pub fn is_of(&self, layout: Layout, intent: Intent, guid: Guid) -> bool {
+        self.head() == layout.prefix(intent, guid)
     }
 }
 
@@ -149,12 +149,12 @@ mod tests {
     fn contenders_of_all_libraries_stand_in_one_line_by_their_numbers() {
         let guid = Guid(0xab);
         let names: Vec<ByteString> = [
-            (Layout::Curator, Wish::Lead, 3),
-            (Layout::Kazoo, Wish::Write, 1),
-            (Layout::Own, Wish::Lead, 2),
-            (Layout::Curator, Wish::Read, 10),
+            (Layout::Curator, Intent::Lead, 3),
+            (Layout::Kazoo, Intent::Write, 1),
+            (Layout::Own, Intent::Lead, 2),
+            (Layout::Curator, Intent::Read, 10),
         ]
-        .map(|(layout, wish, number)| format!("{}{number:010}", layout.prefix(wish, guid)).into())
+        .map(|(layout, intent, number)| format!("{}{number:010}", layout.prefix(intent, guid)).into())
         .to_vec();
         let order = in_order(&names);
         assert_eq!(order.iter().map(|contender| contender.sequence).collect::<Vec<_>>(), [1, 2, 3, 10]);
@@ -162,8 +162,8 @@ mod tests {
             order.iter().map(|contender| contender.reads).collect::<Vec<_>>(),
             [false, false, false, true]
         );
-        assert!(order[2].is_of(Layout::Curator, Wish::Lead, guid));
-        assert!(!order[2].is_of(Layout::Curator, Wish::Lead, guid.next()));
+        assert!(order[2].is_of(Layout::Curator, Intent::Lead, guid));
+        assert!(!order[2].is_of(Layout::Curator, Intent::Lead, guid.next()));
     }
 
     #[test]
@@ -171,24 +171,24 @@ mod tests {
         let guid = Guid(0xab);
         let all = [Layout::Own, Layout::Curator, Layout::Kazoo];
         for (ours, theirs) in all.iter().flat_map(|ours| all.iter().map(move |theirs| (*ours, *theirs))) {
-            for wish in [Wish::Lead, Wish::Write, Wish::Read] {
-                let name = format!("{}0000000007", theirs.prefix(wish, guid)).into();
+            for intent in [Intent::Lead, Intent::Write, Intent::Read] {
+                let name = format!("{}0000000007", theirs.prefix(intent, guid)).into();
                 let contender = Contender::of(&name).expect("a contender");
-                assert_eq!(ours.stands_with(wish, &contender), ours == theirs, "{ours:?} beside {name}");
+                assert_eq!(ours.stands_with(intent, &contender), ours == theirs, "{ours:?} beside {name}");
             }
         }
-        for (name, layout, wish) in [
-            ("n_0000000001", Layout::Own, Wish::Lead),
-            ("0000000001", Layout::Own, Wish::Lead),
-            ("job-n_0000000001", Layout::Own, Wish::Lead),
-            ("_c_0a-__WRIT__0000000001", Layout::Curator, Wish::Write),
-            ("_c_0a-lock-0000000001", Layout::Curator, Wish::Lead),
+        for (name, layout, intent) in [
+            ("n_0000000001", Layout::Own, Intent::Lead),
+            ("0000000001", Layout::Own, Intent::Lead),
+            ("job-n_0000000001", Layout::Own, Intent::Lead),
+            ("_c_0a-__WRIT__0000000001", Layout::Curator, Intent::Write),
+            ("_c_0a-lock-0000000001", Layout::Curator, Intent::Lead),
         ] {
             let contender = Contender::of(&name.into()).expect("a contender");
-            assert!(!layout.stands_with(wish, &contender), "{name}");
+            assert!(!layout.stands_with(intent, &contender), "{name}");
         }
         let unprotected = Contender::of(&"latch-0000000001".into()).expect("a contender");
-        assert!(Layout::Curator.stands_with(Wish::Lead, &unprotected));
+        assert!(Layout::Curator.stands_with(Intent::Lead, &unprotected));
     }
 
     #[test]
@@ -202,8 +202,8 @@ mod tests {
     #[test]
     fn names_are_as_the_other_libraries_write_them() {
         let guid = Guid(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
-        let prefix = |layout: Layout, wish| layout.prefix(wish, guid);
-        assert_eq!(prefix(Layout::Curator, Wish::Lead), "_c_00112233-4455-6677-8899-aabbccddeeff-latch-");
-        assert_eq!(prefix(Layout::Kazoo, Wish::Write), "00112233445566778899aabbccddeeff__lock__");
+        let prefix = |layout: Layout, intent| layout.prefix(intent, guid);
+        assert_eq!(prefix(Layout::Curator, Intent::Lead), "_c_00112233-4455-6677-8899-aabbccddeeff-latch-");
+        assert_eq!(prefix(Layout::Kazoo, Intent::Write), "00112233445566778899aabbccddeeff__lock__");
     }
 }

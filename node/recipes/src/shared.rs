@@ -321,7 +321,7 @@ impl<R: Rules> Recipe for Shared<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hand::{Dice, World, broken};
+    use crate::testbed::{Dice, World, broken};
 
     const PATH: &str = "/value";
 

@@ -338,7 +338,7 @@ impl<R: Rules> Recipe for Standing<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hand::{Dice, World};
+    use crate::testbed::{Dice, World};
 
     const PATH: &str = "/members/a";
 

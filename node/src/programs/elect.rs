@@ -1,7 +1,7 @@
 //! `node elect`: a command that runs on the leader.
 
 use bytestring::ByteString;
-use node_client::recipes::{Candidacy, Candidate, Election, Wish};
+use node_client::recipes::{Candidacy, Candidate, Election, Intent};
 
 use super::held::{self, Ended};
 use super::reach::{self, Reached};
@@ -89,7 +89,7 @@ async fn serve(
     signals: &mut Signals,
 ) -> anyhow::Result<u8> {
     let _tells = waiting::tell(&reached.keeper, candidacy.behind());
-    let _looks = waiting::look_out(&reached.keeper, &args.resource, args.layout.into(), Wish::Lead);
+    let _looks = waiting::look_out(&reached.keeper, &args.resource, args.layout.into(), Intent::Lead);
     loop {
         let term = tokio::select! {
             term = candidacy.elected() => match term {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use node_client::OpError;
-use node_client::recipes::{Contention, Guard, Lock, LockError, Standing, Wish};
+use node_client::recipes::{Contention, Guard, Intent, Lock, LockError, Standing};
 
 use super::held::{self, Ended};
 use super::reach::{self, Reached};
@@ -81,8 +81,8 @@ async fn serve(args: &LockArgs, reached: &Reached, signals: &mut Signals) -> any
     };
     reached.warn_of_open(&args.common, &args.resource).await;
     let lock = lock.with_layout(args.layout.into()).with_notice(reached.grace).with_data(args.name.clone());
-    let wish = if args.shared { Wish::Read } else { Wish::Write };
-    let _looks = waiting::look_out(&reached.keeper, &args.resource, args.layout.into(), wish);
+    let intent = if args.shared { Intent::Read } else { Intent::Write };
+    let _looks = waiting::look_out(&reached.keeper, &args.resource, args.layout.into(), intent);
     let contention = lock.stand();
     let _tells = waiting::tell(&reached.keeper, contention.behind());
     let guard = tokio::select! {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use node_client::Keeper;
 use node_client::recipes::machines::names::in_order;
-use node_client::recipes::{Behind, Layout, Wish};
+use node_client::recipes::{Behind, Intent, Layout};
 use tokio::task::JoinHandle;
 
 use super::say;
@@ -38,7 +38,7 @@ pub(super) fn tell(keeper: &Keeper, mut behind: Behind) -> Beside {
 }
 
 /// Looks at the line now and then, until this is dropped, and warns of those in it who may not see others.
-pub(super) fn look_out(keeper: &Keeper, resource: &ByteString, layout: Layout, wish: Wish) -> Beside {
+pub(super) fn look_out(keeper: &Keeper, resource: &ByteString, layout: Layout, intent: Intent) -> Beside {
     let (keeper, resource) = (keeper.clone(), resource.clone());
     Beside(tokio::spawn(async move {
         let mut looks = tokio::time::interval(keeper.timeout().max(Duration::from_secs(1)) / 2);
@@ -48,7 +48,7 @@ pub(super) fn look_out(keeper: &Keeper, resource: &ByteString, layout: Layout, w
             looks.tick().await;
             let Ok(reply) = keeper.get_children(resource.clone()).await else { continue };
             let order = in_order(&reply.value.names);
-            let stranger = order.iter().find(|contender| !layout.stands_with(wish, contender));
+            let stranger = order.iter().find(|contender| !layout.stands_with(intent, contender));
             match stranger {
                 Some(stranger) if !is_warned => say(format_args!(
                     "warning: {} stands below {resource}, and is not named as this program names its own: \

@@ -18,7 +18,7 @@ use checker::history::{EventKind, Function, Value};
 use node_client::{ErrorCode, Keeper, KeeperOptions, Request, Running, ServerList};
 use node_recipes::election::{self, Election, Status};
 use node_recipes::line::{Ticket, Token};
-use node_recipes::names::{Guid, Layout, Wish};
+use node_recipes::names::{Guid, Intent, Layout};
 use node_recipes::rules::Rules;
 use node_recipes::standby::{self, ActiveStandby, Told};
 use node_wire::ids::SessionId;
@@ -337,25 +337,25 @@ impl Application {
         let conduct = Conduct(self.program.mutant);
         let line_of = path(Object::LOCK, key);
         let watcher = |own| Watcher { key, line: line_of.clone(), own, notes: self.notes.clone() };
-        let line = |wish, again| {
+        let line = |intent, again| {
             let guid = Guid(rand::random());
             let ticket = Ticket {
                 resource: line_of.as_str().into(),
                 layout: Layout::Own,
-                wish,
+                intent,
                 guid,
                 data: bytes::Bytes::new(),
                 places: 1,
             };
             let options = election::Options { again, ..election::Options::default() };
             let contender = Election::with_rules(ticket, options, conduct);
-            let watcher = watcher(Some(Layout::Own.prefix(wish, guid)));
+            let watcher = watcher(Some(Layout::Own.prefix(intent, guid)));
             let leaves = |call: &election::Call| *call == election::Call::Resign;
             Recipe::Line(self.keeper.drive(Noting::new(contender, watcher, leaves)))
         };
         let recipe = match self.program.holds {
-            Applications::Lock | Applications::Queue | Applications::Barrier => line(Wish::Write, false),
-            Applications::Election => line(Wish::Lead, true),
+            Applications::Lock | Applications::Queue | Applications::Barrier => line(Intent::Write, false),
+            Applications::Election => line(Intent::Lead, true),
             Applications::Standby => {
                 let data = format!("application {}", std::process::id());
                 let options = standby::Options::default();

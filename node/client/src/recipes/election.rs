@@ -7,7 +7,7 @@ use bytestring::ByteString;
 use node_recipes::delete::{self, Removal};
 use node_recipes::election::{Call, Election as Machine, Options};
 use node_recipes::line::{Left, Ticket, Token};
-use node_recipes::names::{Layout, Wish, child, in_order};
+use node_recipes::names::{Intent, Layout, child, in_order};
 use node_recipes::observe::Observer;
 use node_wire::client::ErrorCode;
 
@@ -111,7 +111,7 @@ impl Election {
     pub fn volunteer(&self, candidate: Candidate) -> Candidacy {
         let Candidate { data, layout, again, notice } = candidate;
         let (resource, guid) = (self.resource.clone(), guid());
-        let ticket = Ticket { resource, layout, wish: Wish::Lead, guid, data, places: 1 };
+        let ticket = Ticket { resource, layout, intent: Intent::Lead, guid, data, places: 1 };
         let machine = Machine::new(ticket, Options { again, notice });
         Candidacy { contender: Contender::new(&self.keeper, machine, notice), seen: 0 }
     }

@@ -42,7 +42,7 @@ pub use lock::{Contention, Guard, Lock, LockError};
 pub use node_recipes as machines;
 pub use node_recipes::election::TermEnd;
 pub use node_recipes::line::{Left, Token};
-pub use node_recipes::names::{Layout, Wish};
+pub use node_recipes::names::{Intent, Layout};
 
 use crate::OpError;
 

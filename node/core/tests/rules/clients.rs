@@ -18,7 +18,7 @@ use crate::history::dotted;
 use crate::show;
 
 /// What a client says when it connects.
-pub(crate) struct Wish {
+pub(crate) struct ConnectOptions {
     pub(crate) timeout_ms: i32,
     /// Instead of what it has seen.
     pub(crate) seen: Option<Zxid>,
@@ -58,14 +58,14 @@ impl Client {
         }
     }
 
-    pub(crate) fn connect_request(&self, wish: Wish) -> ConnectRequest {
+    pub(crate) fn connect_request(&self, options: ConnectOptions) -> ConnectRequest {
         ConnectRequest {
             protocol_version: 0,
-            last_zxid_seen: wish.seen.unwrap_or(self.last_zxid),
-            timeout_ms: wish.timeout_ms,
+            last_zxid_seen: options.seen.unwrap_or(self.last_zxid),
+            timeout_ms: options.timeout_ms,
             session: self.session,
             password: self.password.clone(),
-            read_only: wish.read_only,
+            read_only: options.read_only,
         }
     }
 

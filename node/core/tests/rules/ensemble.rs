@@ -13,7 +13,7 @@ use node_wire::election::Notification;
 use node_wire::ids::ServerId;
 use node_wire::quorum::{PacketType, QuorumPacket};
 
-use crate::clients::{Client, Wish};
+use crate::clients::{Client, ConnectOptions};
 use crate::disk::{self, Disk};
 use crate::history::dotted;
 use crate::kinds;
@@ -478,7 +478,7 @@ impl Ensemble {
         member: u64,
         of: Option<&str>,
         forged: bool,
-        wish: Wish,
+        options: ConnectOptions,
     ) -> Result<(), String> {
         self.next_client += 1;
         let id = ClientId(self.next_client);
@@ -487,7 +487,7 @@ impl Ensemble {
         if forged {
             client.forge_password();
         }
-        let request = client.connect_request(wish);
+        let request = client.connect_request(options);
         self.clients.insert(name.to_owned(), client);
         self.step(member, Input::ClientConnect { client: id, request, who: Vec::new() });
         Ok(())

@@ -36,7 +36,7 @@ use node_wire::quorum::{
     Revalidate,
 };
 
-use crate::clients::Wish;
+use crate::clients::ConnectOptions;
 use crate::ensemble::Ensemble;
 use crate::history::{entry, image, parse_zxid, parse_zxids};
 use crate::requests::request;
@@ -284,8 +284,9 @@ impl Runner {
                 let seen = args.zxid("seen")?;
                 let read_only = args.or("readonly", false)?;
                 let is_older = args.or("older", false)?;
-                let wish = Wish { timeout_ms, seen, read_only: (!is_older).then_some(read_only) };
-                return Ok(self.ensemble.connect(client, member, of, forged, wish)?);
+                let options =
+                    ConnectOptions { timeout_ms, seen, read_only: (!is_older).then_some(read_only) };
+                return Ok(self.ensemble.connect(client, member, of, forged, options)?);
             }
             "lose" => {
                 let (id, member) = self.ensemble.client(client).map(|client| (client.id, client.member))?;

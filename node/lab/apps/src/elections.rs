@@ -3,12 +3,12 @@
 use bytes::Bytes;
 use node_recipes::election::{Call, Election, Options, Status};
 use node_recipes::line::Ticket;
-use node_recipes::names::{Guid, Layout, Wish};
+use node_recipes::names::{Guid, Intent, Layout};
 use node_recipes::recipe::Recipe;
 use node_recipes::rules::Rules;
 use node_session::Moment;
 
-use crate::world::{Budget, Subject, Tidings, World};
+use crate::world::{Budget, Report, Subject, World};
 
 /// Where they stand for election.
 pub const RESOURCE: &str = "/president";
@@ -18,11 +18,11 @@ impl<R: Rules + std::hash::Hash> Subject for Election<R> {
     const TELLS_ONE: bool = true;
     const FENCES: bool = false;
 
-    fn tidings(told: &Status) -> Tidings {
+    fn report(told: &Status) -> Report {
         match told {
-            Status::Elected(place) => Tidings::Began(place.token),
-            Status::TermOver(_) | Status::Over(_) => Tidings::Ended,
-            Status::Standing(_) | Status::Waiting(_) => Tidings::Other,
+            Status::Elected(place) => Report::Began(place.token),
+            Status::TermOver(_) | Status::Over(_) => Report::Ended,
+            Status::Standing(_) | Status::Waiting(_) => Report::Other,
         }
     }
 
@@ -41,12 +41,12 @@ impl<R: Rules + std::hash::Hash> Subject for Election<R> {
 
 /// The ticket of an application. Its guids begin with its number, counted from 1.
 #[must_use]
-pub fn ticket(number: usize, wish: Wish, places: usize) -> Ticket {
+pub fn ticket(number: usize, intent: Intent, places: usize) -> Ticket {
     let number = u128::try_from(number + 1).unwrap_or(u128::MAX);
     Ticket {
         resource: RESOURCE.into(),
         layout: Layout::Own,
-        wish,
+        intent,
         guid: Guid(number << 96),
         data: Bytes::new(),
         places,
@@ -63,7 +63,7 @@ pub fn world<R: Rules + std::hash::Hash>(
 ) -> World<Election<R>> {
     let recipes = (0..candidates)
         .map(|number| {
-            let ticket = ticket(number, Wish::Lead, places);
+            let ticket = ticket(number, Intent::Lead, places);
             Election::with_rules(ticket, Options::default(), rules.clone())
         })
         .collect();

@@ -5,7 +5,7 @@ use node_recipes::rules::Rules;
 use node_recipes::standby::{ActiveStandby, Call, Options, Told};
 use node_session::{Moment, Request};
 
-use crate::world::{Broken, Budget, Event, Subject, Tidings, World};
+use crate::world::{Broken, Budget, Event, Report, Subject, World};
 
 /// Where their lock and their breadcrumb are.
 pub const BASE: &str = "/jobs";
@@ -16,15 +16,15 @@ impl<R: Rules + std::hash::Hash> Subject for ActiveStandby<R> {
     const TELLS_ONE: bool = false;
     const FENCES: bool = true;
 
-    fn tidings(told: &Told) -> Tidings {
+    fn report(told: &Told) -> Report {
         match told {
-            Told::BecomeActive(token) => Tidings::Began(*token),
-            Told::StandDown { .. } | Told::Over(_) => Tidings::Ended,
+            Told::BecomeActive(token) => Report::Began(*token),
+            Told::StandDown { .. } | Told::Over(_) => Report::Ended,
             Told::Fence { data, .. } => {
                 let number = std::str::from_utf8(data).ok().and_then(|data| data.parse().ok());
-                number.map_or(Tidings::Other, Tidings::Fences)
+                number.map_or(Report::Other, Report::Fences)
             }
-            Told::Resumed(_) | Told::Standby { .. } | Told::Neutral => Tidings::Other,
+            Told::Resumed(_) | Told::Standby { .. } | Told::Neutral => Report::Other,
         }
     }
 

@@ -19,7 +19,7 @@ pub const TIMEOUT: Moment = Moment::from_millis(2000);
 
 /// What a recipe tells, as far as a world must understand it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tidings {
+pub enum Report {
     /// It holds from now on what only one may hold.
     Began(Token),
     /// It does not hold it any more.
@@ -42,7 +42,7 @@ pub trait Subject: Recipe + Clone + Hash {
     const FENCES: bool;
 
     /// What it means that it tells this.
-    fn tidings(told: &Self::Told) -> Tidings;
+    fn report(told: &Self::Told) -> Report;
 
     /// True if it may act as the one that holds, by what it knows at this moment.
     fn may_act(&self, at: Moment) -> bool;
@@ -550,8 +550,8 @@ impl<S: Subject> World<S> {
 
     fn heed(&mut self, number: usize, told: Vec<S::Told>) {
         for told in told {
-            match S::tidings(&told) {
-                Tidings::Began(token) => {
+            match S::report(&told) {
+                Report::Began(token) => {
                     // One whose znode was deleted may hear late that it was first.
                     self.robbed[number].take_if(|at| token.0 > *at);
                     if token <= self.highest && self.places == 1 && self.robbed[number].is_none() {
@@ -561,12 +561,12 @@ impl<S: Subject> World<S> {
                     self.highest = self.highest.max(token);
                     self.begins(number);
                 }
-                Tidings::Ended => {
+                Report::Ended => {
                     self.robbed[number] = None;
                     self.unfenced[number] = false;
                 }
-                Tidings::Fences(other) => self.unfenced[other] = false,
-                Tidings::Other => {}
+                Report::Fences(other) => self.unfenced[other] = false,
+                Report::Other => {}
             }
             if let Some(call) = S::reply(&told) {
                 let mut more = Vec::new();

@@ -157,7 +157,7 @@ counters! {
     /// Members that died again while they recovered, or right behind it.
     relapses,
     /// Ends of a disk that were tried and did not happen.
-    rehearsals,
+    hypothetical_crashes,
     /// Files that disappeared.
     lost_files,
     /// Clients that came back when their session was nearly over.
@@ -219,7 +219,7 @@ counters! {
     /// Terms that ended.
     terms_over,
     /// What applications did beside their recipes, and what befell them.
-    deeds,
+    actions,
     /// Times that an application asked for the end of what others stood with.
     robberies,
 }

@@ -122,7 +122,7 @@ pub struct Drawn {
     pub alone: bool,
     /// What usually lies between two changes.
     pub(crate) turnover_us: u64,
-    /// Clients that try what the law says.
+    /// Clients that try what the specification says.
     pub probers: usize,
     /// What usually lies between two of their batches.
     pub(crate) probing_us: u64,
@@ -136,8 +136,8 @@ pub struct Drawn {
     pub applications: usize,
     /// The time-out that they ask for.
     pub(crate) application_timeout_ms: u64,
-    /// What usually lies between two deeds of one of them.
-    pub(crate) deed_us: u64,
+    /// What usually lies between two actions of one of them.
+    pub(crate) action_us: u64,
     /// They lock, and do not stand for election.
     pub(crate) locks: bool,
     /// What a step takes for each part of something large, in microseconds. Zero: no step takes time.
@@ -360,7 +360,7 @@ impl Drawn {
             rare: Rare::default(),
             applications: 0,
             application_timeout_ms: 0,
-            deed_us: 0,
+            action_us: 0,
             locks: false,
             unit_us: 0,
         }
@@ -465,7 +465,7 @@ impl Drawn {
         let round_us = 6 * (self.link_us.1 + self.jitter_us) + 2 * (self.fsync_us.1 + self.tick_jitter_us);
         let least_ms = (DIALS * round_us / 1000).max(2 * self.tick_time_ms);
         self.application_timeout_ms = dice.scale(least_ms, 20 * self.tick_time_ms).max(least_ms);
-        self.deed_us = dice.scale(100_000, 2_000_000);
+        self.action_us = dice.scale(100_000, 2_000_000);
         self.locks = dice.chance(LOCKING);
         self.weights[SwarmFault::Suspend as usize] = 0;
         self.last_counter = Zxid::LAST_COUNTER;
@@ -568,11 +568,11 @@ impl Drawn {
         if self.applications > 0 {
             writeln!(
                 f,
-                "  {} applications that {}: sessions {} ms, a deed every {} us",
+                "  {} applications that {}: sessions {} ms, an action every {} us",
                 self.applications,
                 if self.locks { "lock" } else { "stand for election" },
                 self.application_timeout_ms,
-                self.deed_us
+                self.action_us
             )?;
         }
         if self.unit_us > 0 {

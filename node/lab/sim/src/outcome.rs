@@ -105,10 +105,10 @@ rules! {
     Watches = "watches", false;
     /// A multi is done as a whole or not at all.
     Whole = "multi whole", false;
-    /// Each request of a prober becomes the transaction that the law makes of it, in the order of its
-    /// session, and every member holds what came of it.
+    /// Each request of a prober becomes the transaction that the specification makes of it, in the order of
+    /// its session, and every member holds what came of it.
     Lawful = "lawful requests", true;
-    /// Each answer to a prober is what the law says for its place.
+    /// Each answer to a prober is what the specification says for its place.
     LawfulAnswers = "lawful answers", false;
     /// A container or a node with a time to live goes when it is time, by the leader alone.
     Reaping = "reaping", true;

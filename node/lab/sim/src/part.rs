@@ -28,7 +28,7 @@ pub(crate) enum Part {
     /// Probers.
     Probers,
     /// Ends that do not happen.
-    Rehearsals,
+    Hypothetical,
     /// Where a prober pauses within a batch.
     Pauses,
     /// A workload's generator.
@@ -60,7 +60,7 @@ impl Stream for Part {
             Part::Lone => u64::MAX - 11,
             Part::Rare => u64::MAX - 1001,
             Part::Probers => u64::MAX - 101,
-            Part::Rehearsals => u64::MAX - 1003,
+            Part::Hypothetical => u64::MAX - 1003,
             Part::Pauses => u64::MAX - 1005,
             Part::Applications => u64::MAX - 1007,
             Part::Work => u64::MAX - 1009,

@@ -28,7 +28,7 @@ fn sound_recipes_break_no_promise_and_much_happens() {
         ("candidacies", counters.candidacies),
         ("terms", counters.terms),
         ("terms that ended", counters.terms_over),
-        ("deeds", counters.deeds),
+        ("actions", counters.actions),
         ("robberies", counters.robberies),
         ("sessions that expired", counters.expired),
         ("sessions that went on", counters.resumed),

@@ -178,7 +178,7 @@ impl Provider {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hand::Dice;
+    use crate::testbed::Dice;
 
     fn joined(name: &str) -> Told {
         Told::Joined { name: name.into(), instance: Instance::new("orders", name) }

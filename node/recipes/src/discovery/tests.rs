@@ -6,10 +6,10 @@ use node_session::Failure;
 use node_wire::client::ErrorCode;
 
 use super::*;
-use crate::hand::{Dice, World};
 use crate::line::Left;
 use crate::recipe::{Effects, Input, Now, Recipe};
 use crate::standing;
+use crate::testbed::{Dice, World};
 
 const BASE: &str = "/discovery";
 const SERVICE: &str = "/discovery/orders";

@@ -10,7 +10,7 @@ use node_wire::client::ErrorCode;
 
 use super::{items, marks};
 use crate::line::Left;
-use crate::names::{Guid, Layout, Wish, child, in_order};
+use crate::names::{Guid, Intent, Layout, child, in_order};
 use crate::once::{self, Once, Outcome};
 use crate::recipe::{Ask, Asks, Effects, Input, Now, Recipe};
 use crate::rules::{Rules, Sound};
@@ -162,7 +162,7 @@ impl<R: Rules> Producer<R> {
             Some(data) if self.stage == Stage::Ready => {
                 let data = data.clone();
                 if self.once.prepare(&mut self.asks, effects) {
-                    let name = Layout::Own.prefix(Wish::Write, self.item_guid());
+                    let name = Layout::Own.prefix(Intent::Write, self.item_guid());
                     let item = child(&items(&self.base), &name);
                     let ops = vec![create(item, data, CreateMode::PersistentSequential)];
                     self.once.submit(ops, &mut self.asks, effects);
@@ -194,7 +194,7 @@ impl<R: Rules> Producer<R> {
             }
             (Some(Purpose::Search), Ok(Response::Children { names, .. })) => {
                 let guid = self.item_guid();
-                let put = in_order(&names).iter().any(|item| item.is_of(Layout::Own, Wish::Write, guid));
+                let put = in_order(&names).iter().any(|item| item.is_of(Layout::Own, Intent::Write, guid));
                 self.settled(if put { Told::Put } else { Told::InDoubt }, effects);
             }
             (Some(Purpose::Search), Err(failure)) => match verdict(failure) {

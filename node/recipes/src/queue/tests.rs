@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use node_session::Moment;
 
 use super::*;
-use crate::hand::{Dice, World};
 use crate::names::Guid;
 use crate::recipe::{Effects, Input, Now, Recipe};
+use crate::testbed::{Dice, World};
 
 const BASE: &str = "/queue";
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use node_session::Request;
 
 use super::*;
-use crate::hand::{Dice, TIMEOUT, World, broken};
+use crate::testbed::{Dice, TIMEOUT, World, broken};
 
 const BASE: &str = "/yarn";
 

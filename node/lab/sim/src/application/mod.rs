@@ -7,12 +7,12 @@
 //! port, through the real members.
 //!
 //! - [`connection`]: what was asked over a connection, and what answers are for.
-//! - [`deeds`]: what an application does beside its recipe, and what befalls it.
-//! - [`ways`]: the rules of the recipe, with a planted bug or without.
+//! - [`actions`]: what an application does beside its recipe, and what befalls it.
+//! - [`rules`]: the rules of the recipe, with a planted bug or without.
 
+mod actions;
 mod connection;
-mod deeds;
-mod ways;
+mod rules;
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ use lab_apps::elections::{RESOURCE, ticket};
 use lab_apps::mutants::Mutant;
 use node_recipes::election::{Call, Election, Options, Status};
 use node_recipes::line::{Place, Ticket};
-use node_recipes::names::{Guid, Wish};
+use node_recipes::names::{Guid, Intent};
 use node_recipes::recipe::{Ask, Effects, Input, Now, Recipe};
 use node_session::session::{self, Credentials, Opened, Session, Unopened};
 use node_session::watches::Owner;
@@ -34,10 +34,10 @@ use node_wire::jute::Reader;
 use crate::client;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
+pub(crate) use actions::Action;
 use connection::{Connection, Dial, Purpose};
-pub(crate) use deeds::Deed;
 use harness_world::dice::{Chance, Dice};
-use ways::Ways;
+use rules::RecipeRules;
 
 /// Heartbeats within a time-out, and pings.
 const BEATS: u32 = 4;
@@ -65,8 +65,8 @@ pub(crate) struct Manner {
     pub(crate) members: usize,
     /// The time-out that they ask for.
     pub(crate) timeout: Moment,
-    /// What usually lies between two deeds.
-    pub(crate) deeds: Moment,
+    /// What usually lies between two actions.
+    pub(crate) actions: Moment,
     /// The longest way to a member.
     pub(crate) way: Moment,
     /// They lock, and do not stand for election.
@@ -99,7 +99,7 @@ pub(crate) enum Out {
 #[derive(Clone, Debug)]
 struct Candidacy {
     number: u64,
-    recipe: Election<Ways>,
+    recipe: Election<RecipeRules>,
 }
 
 /// An application.
@@ -120,9 +120,9 @@ pub(crate) struct Application {
     /// When it stands again.
     stand_at: Option<Moment>,
     /// When it does something; never when the world is healed.
-    deed_at: Option<Moment>,
+    action_at: Option<Moment>,
     /// What it does then, if that was chosen before.
-    next_deed: Option<Deed>,
+    next_action: Option<Action>,
     /// Not before this moment its recipe is told again that time passed.
     told_time: Moment,
     /// Behind which state the line is watched.
@@ -155,8 +155,8 @@ impl Application {
             xid: 0,
             beat_at: None,
             stand_at: Some(Moment::ZERO),
-            deed_at: Some(around(&mut dice, manner.deeds * 2)),
-            next_deed: None,
+            action_at: Some(around(&mut dice, manner.actions * 2)),
+            next_action: None,
             told_time: Moment::ZERO,
             line_seen: None,
             leaving: false,
@@ -237,7 +237,7 @@ impl Application {
             let quiet = (line.pinged + self.timeout() / PINGS).min(line.heard + self.timeout() * 2 / PINGS);
             quiet.min(self.stand_at.unwrap_or(Moment::MAX)).min(self.beat_at.unwrap_or(Moment::MAX))
         });
-        [dial, recipe, of_line, self.session.wakes_at(), self.deed_at].into_iter().flatten().min()
+        [dial, recipe, of_line, self.session.wakes_at(), self.action_at].into_iter().flatten().min()
     }
 
     // What the world tells.
@@ -285,7 +285,7 @@ impl Application {
     }
 
     /// It looks at the clock. What it does then beside its recipe, if anything.
-    pub(crate) fn wake(&mut self, now: Moment) -> Option<Deed> {
+    pub(crate) fn wake(&mut self, now: Moment) -> Option<Action> {
         if self.dial.take_if(|dial| dial.until <= now).is_some_and(|dial| self.lets_go(&dial)) {
             self.step(now, session::Input::Dialled(Err(Unopened::Failed)));
         }
@@ -308,12 +308,12 @@ impl Application {
             self.beat_at = Some(now + self.timeout() / BEATS);
             self.ask(now, Purpose::Heartbeat, Request::heartbeat());
         }
-        let deed = self.deed_at.take_if(|at| *at <= now).map(|_| {
-            self.deed_at = Some(now + around(&mut self.dice, self.manner.deeds));
-            self.next_deed.take().unwrap_or_else(|| Deed::drawn(&mut self.dice, self.manner.timeout))
+        let action = self.action_at.take_if(|at| *at <= now).map(|_| {
+            self.action_at = Some(now + around(&mut self.dice, self.manner.actions));
+            self.next_action.take().unwrap_or_else(|| Action::drawn(&mut self.dice, self.manner.timeout))
         });
         self.goes_on(now);
-        deed
+        action
     }
 
     /// An attempt to connect has failed.
@@ -375,7 +375,7 @@ impl Application {
 
     /// The world is healed: it does nothing more than its recipe, and may go.
     pub(crate) fn settles(&mut self, now: Moment) {
-        (self.deed_at, self.next_deed) = (None, None);
+        (self.action_at, self.next_action) = (None, None);
         self.stand_at = self.stand_at.map(|at| at.min(now + PAUSE));
         if self.number > 0 && self.dice.chance(GOES) {
             self.leaves(now);
@@ -438,10 +438,10 @@ impl Application {
 
     /// Some stand still right behind the news that they are connected: what they know grows old from here.
     fn may_falter(&mut self, now: Moment) {
-        if self.deed_at.is_some() && self.dice.chance(FALTERS) {
-            self.deed_at = Some(now);
+        if self.action_at.is_some() && self.dice.chance(FALTERS) {
+            self.action_at = Some(now);
             let usual = self.timeout() * 9 / 10;
-            self.next_deed = Some(Deed::Stop(around(&mut self.dice, usual)));
+            self.next_action = Some(Action::Stop(around(&mut self.dice, usual)));
         }
     }
 
@@ -535,8 +535,11 @@ impl Application {
         }
         if self.candidacy.take_if(|candidacy| candidacy.recipe.is_over()).is_some() {
             self.watches.forget(Owner(number));
-            let pause =
-                if self.deed_at.is_some() { around(&mut self.dice, self.manner.deeds / 2) } else { PAUSE };
+            let pause = if self.action_at.is_some() {
+                around(&mut self.dice, self.manner.actions / 2)
+            } else {
+                PAUSE
+            };
             self.stand_at = (!self.leaving).then_some(now + pause);
         }
     }
@@ -553,21 +556,21 @@ impl Application {
         let what = (self.xid, request.op());
         let frame = line.ask(what, purpose, Some(request.clone()), now, |w| request.encode(w));
         self.out.push_back(Out::Send(line.conn, frame));
-        if matches!(purpose, Purpose::Recipe(..)) && self.deed_at.is_some() && self.dice.chance(FORSAKEN) {
+        if matches!(purpose, Purpose::Recipe(..)) && self.action_at.is_some() && self.dice.chance(FORSAKEN) {
             let way_us = u64::try_from(self.manner.way.as_micros()).unwrap_or(0);
-            self.deed_at = Some(now + Moment::from_micros(self.dice.between(0, 3 * way_us)));
-            self.next_deed = Some(Deed::Lose);
+            self.action_at = Some(now + Moment::from_micros(self.dice.between(0, 3 * way_us)));
+            self.next_action = Some(Action::Lose);
         }
     }
 
     fn begins_candidacy(&mut self, now: Moment) {
         let State::Connected { session, .. } = *self.session.state() else { return };
         self.candidacies += 1;
-        let wish = if self.manner.locks { Wish::Write } else { Wish::Lead };
-        let ticket = ticket(self.number, wish, 1);
+        let intent = if self.manner.locks { Intent::Write } else { Intent::Lead };
+        let ticket = ticket(self.number, intent, 1);
         let guid = Guid(ticket.guid.0 | u128::from(self.candidacies) << 64);
         let options = Options { again: !self.manner.locks, ..Options::default() };
-        let rules = Ways(self.manner.mutant);
+        let rules = RecipeRules(self.manner.mutant);
         let recipe = Election::with_rules(Ticket { guid, ..ticket }, options, rules);
         self.candidacy = Some(Candidacy { number: self.candidacies, recipe });
         self.give(now, Input::Connected { session });

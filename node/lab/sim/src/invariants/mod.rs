@@ -4,10 +4,10 @@
 //! the step that breaks a promise, long before a client could notice. One file each, named as in ZooKeeper's
 //! own specification (`zookeeper-specifications/protocol-spec/Zab.tla`) where it has the property:
 //! [`leadership1`], [`leadership2`], [`prefix_consistency`], [`integrity`], [`agreement`], [`total_order`],
-//! [`local_primary_order`], [`global_primary_order`], [`primary_integrity`]. The specification has no disks,
+//! [`local_primary_order`], [`global_primary_order`], [`primary_integrity`]. Zab.tla has no disks,
 //! trees and clients; beside it stand [`durability`], [`recovery`], [`same_tree`], [`epochs`], [`vouching`],
-//! [`serving`], [`sessions`], [`requests`], [`reference`], [`memberships`], [`quotas`] and [`law`]. And
-//! [`cross_check`] asks whether inside and outside tell the same.
+//! [`serving`], [`sessions`], [`requests`], [`reference`], [`memberships`], [`quotas`] and [`specification`].
+//! And [`cross_check`] asks whether inside and outside tell the same.
 //!
 //! They never look at a member's own data structures except through `Status`, and know nothing of time.
 
@@ -17,7 +17,6 @@ mod durability;
 mod epochs;
 mod global_primary_order;
 mod integrity;
-mod law;
 mod leadership1;
 mod leadership2;
 mod local_primary_order;
@@ -32,6 +31,7 @@ mod same_tree;
 mod serving;
 mod sessions;
 mod shadow;
+mod specification;
 mod total_order;
 mod vouching;
 
@@ -46,8 +46,6 @@ use node_wire::txn::Entry;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use harness_world::trace::Mixer;
-use law::Law;
-pub(crate) use law::{Look, PROBED, Told, Wish, is_probed};
 use memberships::Memberships;
 use prefix_consistency::Committed;
 use quotas::Quotas;
@@ -57,6 +55,8 @@ use reference::Reference;
 use requests::Requests;
 use sessions::Sessions;
 pub(crate) use shadow::{Mark, Shadow};
+use specification::Specification;
+pub(crate) use specification::{Look, PROBED, Told, Update, is_probed};
 
 /// A rule and the sentence that says how it was broken.
 pub(crate) type Finding = Result<(), (Rule, String)>;
@@ -115,7 +115,7 @@ pub(crate) struct Invariants {
     reference: Reference,
     memberships: Memberships,
     quotas: Quotas,
-    law: Law,
+    spec: Specification,
 }
 
 fn server(host: HostIndex) -> ServerId {
@@ -147,7 +147,7 @@ impl Invariants {
             reference: Reference::default(),
             memberships: Memberships::new(voters, voters + observers),
             quotas: Quotas::default(),
-            law: Law::default(),
+            spec: Specification::default(),
         }
     }
 

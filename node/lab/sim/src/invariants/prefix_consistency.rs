@@ -100,7 +100,7 @@ impl Invariants {
         let of_watchers = self.reference.commit(entry);
         let of_quotas = self.quotas.commit(entry, seen);
         let lives = self.sessions.lives(entry.header.session);
-        let of_probers = self.law.commit(entry, lives, self.sessions.may_be_local());
+        let of_probers = self.spec.commit(entry, lives, self.sessions.may_be_local());
         of_sessions.and(of_requests).and(of_watchers).and(of_quotas).and(of_probers)
     }
 }

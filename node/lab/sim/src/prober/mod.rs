@@ -1,4 +1,4 @@
-//! Probers: clients that try what the law says.
+//! Probers: clients that try what the specification says.
 //!
 //! Workloads ask what a service asks all day. A prober has some nodes for itself and tries the rest: lists
 //! that let some in and others not, versions that are checked and changed in one breath, multis that name a
@@ -8,9 +8,9 @@
 //! somebody else, and is rude: half of a password, paths that are none, requests behind the end of its
 //! session or before its beginning, hanging up with everything under way.
 //!
-//! [`probe`] is what it can ask, in words and as requests. What it must be told is the law's business
-//! ([`crate::invariants`]); a prober only remembers versions, so that it guesses well. Probers are drawn by
-//! dice of their own, behind all other clients: worlds without them are what they were.
+//! [`probe`] is what it can ask, in words and as requests. What it must be told is a question of the
+//! specification ([`crate::invariants`]); a prober only remembers versions, so that it guesses well. Probers
+//! are drawn by dice of their own, behind all other clients: worlds without them are what they were.
 
 mod probe;
 

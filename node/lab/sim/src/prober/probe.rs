@@ -16,7 +16,7 @@ use node_wire::client::{
 use node_wire::credentials::digest_identity;
 use node_wire::jute::Writer;
 
-use crate::invariants::{Look, PROBED, Wish};
+use crate::invariants::{Look, PROBED, Update};
 
 /// Paths that are none, or not the prober's. What begins with a slash after `.` is below its own node.
 pub(super) const ODD: [&str; 8] = ["x", "", "./", ".//a", "./\0", "/", "/zookeeper", "/zookeeper/quota"];
@@ -247,10 +247,10 @@ pub(crate) enum Probe {
 /// What a request is for whoever judges it.
 #[derive(Clone, Debug)]
 pub(crate) enum Sense {
-    Wish(Wish),
+    Update(Update),
     Look(Look),
     Sync,
-    /// Nothing that the law knows.
+    /// Nothing that the specification knows.
     Other,
 }
 
@@ -298,16 +298,16 @@ impl Probe {
             Self::Make(..) | Self::Put(..) | Self::Drop(..) | Self::Check(..) => {
                 let op = self.part(client)?;
                 let (code, body) = single(&op)?;
-                (code, body, Sense::Wish(Wish::One(op)))
+                (code, body, Sense::Update(Update::One(op)))
             }
             Self::Restrict(place, rights, version) => {
                 let request = SetAclRequest { path: at(place), acl: rights.list(), version: *version };
-                (OpCode::SetAcl, encoded(|w| request.encode(w)), Sense::Wish(Wish::SetAcl(request)))
+                (OpCode::SetAcl, encoded(|w| request.encode(w)), Sense::Update(Update::SetAcl(request)))
             }
             Self::Several(parts) => {
                 let ops: Vec<MultiOp> = parts.iter().filter_map(|part| part.part(client)).collect();
                 let body = encoded(|w| MultiRequest { ops: ops.clone() }.encode(w));
-                (OpCode::Multi, body, Sense::Wish(Wish::Multi(ops)))
+                (OpCode::Multi, body, Sense::Update(Update::Multi(ops)))
             }
             Self::Get(place, watch) => read(OpCode::GetData, place, *watch, Look::Data),
             Self::Exists(place, watch) => read(OpCode::Exists, place, *watch, Look::Exists),
@@ -323,7 +323,7 @@ impl Probe {
                 let body = encoded(|w| AuthPacket { kind: 0, scheme, auth }.encode(w));
                 (OpCode::Auth, body, Sense::Other)
             }
-            Self::Close => (OpCode::CloseSession, Bytes::new(), Sense::Wish(Wish::Close)),
+            Self::Close => (OpCode::CloseSession, Bytes::new(), Sense::Update(Update::Close)),
             Self::Leave | Self::Forge(_) | Self::Rush => return None,
         })
     }

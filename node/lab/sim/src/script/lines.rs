@@ -5,7 +5,7 @@ use std::fmt;
 use node_wire::ids::Zxid;
 use node_wire::quorum::PacketType;
 
-use super::deed::Deed;
+use super::client_action::ClientAction;
 use crate::network::HostIndex;
 
 /// A line.
@@ -122,7 +122,7 @@ pub(crate) enum Transition {
     /// A client connects; with a new session, or with the one it has.
     Connects { client: usize, host: HostIndex, anew: bool },
     /// A client asks.
-    Asks { client: usize, deed: Deed },
+    Asks { client: usize, action: ClientAction },
     /// A client keeps its session alive.
     Pings { client: usize },
     /// A client closes its connection.
@@ -285,7 +285,7 @@ impl fmt::Display for Transition {
                 let anew = if *anew { " anew" } else { "" };
                 write!(f, "{} connects {}{anew}", C(*client), S(*host))
             }
-            Self::Asks { client, deed } => write!(f, "{} asks {deed}", C(*client)),
+            Self::Asks { client, action } => write!(f, "{} asks {action}", C(*client)),
             Self::Pings { client } => write!(f, "{} pings", C(*client)),
             Self::HangsUp { client } => write!(f, "{} hangs-up", C(*client)),
             Self::Hears { host, client, old } => {

@@ -58,7 +58,7 @@
 //!
 //! Delta debugging is from Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input" (2002).
 
-mod deed;
+mod client_action;
 mod groups;
 mod head;
 mod lines;
@@ -72,7 +72,7 @@ mod shrinker;
 
 use lab_mutants::Mutant;
 
-pub(crate) use deed::Deed;
+pub(crate) use client_action::ClientAction;
 pub(crate) use head::{Head, MAX_CLIENTS, Prompt};
 pub(crate) use lines::{Crash, DiskTurn, Kind, Line, Target, Transition};
 pub use parse::ScriptError;

@@ -11,7 +11,7 @@ use node_wire::ids::Zxid;
 
 use super::head::{Head, MAX_CLIENTS, MAX_MEMBERS, SETTINGS};
 use super::lines::{Crash, DiskTurn, Kind, Line, Target, Transition};
-use super::{Deed, Script};
+use super::{ClientAction, Script};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 
@@ -308,7 +308,7 @@ impl Script {
             ["connects", member, "anew"] => {
                 Transition::Connects { client, host: self.member(member)?, anew: true }
             }
-            ["asks", deed @ ..] => Transition::Asks { client, deed: Deed::parse(deed)? },
+            ["asks", action @ ..] => Transition::Asks { client, action: ClientAction::parse(action)? },
             ["pings"] => Transition::Pings { client },
             ["hangs-up"] => Transition::HangsUp { client },
             ["listens"] => Transition::Listens { client },

@@ -10,7 +10,7 @@ use super::head::SETTINGS;
 use super::lines::{Crash, Line, Transition};
 use super::parties::{client_mut, client_of, hosts_of, rename_hosts};
 use super::shrinker::{Shrinker, with_lines};
-use super::{Deed, Prompt, Script};
+use super::{ClientAction, Prompt, Script};
 use crate::network::HostIndex;
 
 /// Rounds over all passes at most: each round is worth it only when the one before found something.
@@ -348,11 +348,11 @@ fn simpler(transition: &Transition) -> Vec<Transition> {
         Transition::Packet { from, to, kind, zxid, old } if old > 0 => {
             vec![Transition::Packet { from, to, kind, zxid, old: 0 }]
         }
-        Transition::Asks { client, deed: Deed::Operation(_, op) } if op.basis().is_some() => {
+        Transition::Asks { client, action: ClientAction::Operation(_, op) } if op.basis().is_some() => {
             let Body::Cas { to, .. } = op.body else { return Vec::new() };
             let key = format!("r{}", op.key);
-            let write = Deed::parse(&["write", &key, &to.to_string()]).ok();
-            write.into_iter().map(|deed| Transition::Asks { client, deed }).collect()
+            let write = ClientAction::parse(&["write", &key, &to.to_string()]).ok();
+            write.into_iter().map(|action| Transition::Asks { client, action }).collect()
         }
         _ => Vec::new(),
     }

@@ -9,7 +9,7 @@
 //! told, as in ZooKeeper.
 //!
 //! Of a node that its list hides a client is told nothing, whatever it watches and however it came to watch
-//! it (CVE-2024-23944). Whom a list means is the law's business ([`crate::invariants`]).
+//! it (CVE-2024-23944). Whom a list means is a question of the specification ([`crate::invariants`]).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Change {
 /// An access control list.
 pub(crate) type List = Arc<Vec<Acl>>;
 
-/// Whether the law lets a client be told of a node with some list.
+/// Whether the specification lets a client be told of a node with some list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reads {
     /// It may read the node: it must be told.

@@ -6,9 +6,9 @@
 pub(super) mod appointments;
 mod cuts;
 pub(super) mod disks;
+pub(super) mod hypothetical;
 pub(super) mod nemesis;
 mod non_fail_stop;
-pub(super) mod rehearsals;
 mod starts;
 pub(super) mod traps;
 
@@ -35,7 +35,7 @@ pub(super) struct Chaos {
     /// What waits for a member on its way to an epoch.
     pub(super) traps: Vec<Armed>,
     /// The dice of ends that do not happen.
-    pub(super) rehearsals: Dice,
+    pub(super) hypothetical: Dice,
     /// Members that stay dead until the others have shown that they are a quorum.
     pub(super) left_dead: BTreeSet<HostIndex>,
     /// What was appointed for a disk, in a world that follows a script.
@@ -51,7 +51,7 @@ impl Chaos {
             faults: BTreeMap::new(),
             next_fault: 0,
             traps: Vec::new(),
-            rehearsals: Dice::part(drawn.seed, Part::Rehearsals),
+            hypothetical: Dice::part(drawn.seed, Part::Hypothetical),
             left_dead: BTreeSet::new(),
             appointment: None,
         }

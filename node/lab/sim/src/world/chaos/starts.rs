@@ -48,7 +48,7 @@ impl Chaos {
         clock.write_down(|| Transition::Start { host });
         let first = ensemble.hosts[host].life == 0;
         if !first {
-            self.rehearse_start(clock, ensemble, oracle, host);
+            self.try_failures_of_start(clock, ensemble, oracle, host);
         }
         let relapses = !first && ensemble.relapses(clock, host);
         let (log, found) = match Log::open(ensemble.hosts[host].disk.clone(), clock.log_options()) {

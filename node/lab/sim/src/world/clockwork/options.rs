@@ -14,7 +14,7 @@ impl Clockwork {
         Manner {
             members,
             timeout: Moment::from_millis(self.drawn.application_timeout_ms),
-            deeds: Moment::from_micros(self.drawn.deed_us),
+            actions: Moment::from_micros(self.drawn.action_us),
             way: Moment::from_micros(self.drawn.link_us.1),
             locks: self.drawn.locks,
             mutant: self.options.recipe,

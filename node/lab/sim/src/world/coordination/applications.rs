@@ -3,7 +3,7 @@
 use lab_apps::elections::RESOURCE;
 use node_session::{CreateMode, Request, request};
 
-use crate::application::Deed;
+use crate::application::Action;
 use crate::client::Flow;
 use crate::world::World;
 use crate::world::population::applications::{Turn, moment, wide};
@@ -42,10 +42,10 @@ impl World {
             return;
         }
         let now = moment(self.clock.now);
-        let deed = self.population.applications[number].application.wake(now);
+        let action = self.population.applications[number].application.wake(now);
         self.carry_out_of(number);
-        if let Some(deed) = deed {
-            self.application_does(number, deed);
+        if let Some(action) = action {
+            self.application_does(number, action);
             self.carry_out_of(number);
         }
     }
@@ -78,32 +78,33 @@ impl World {
         }
     }
 
-    fn application_does(&mut self, number: usize, deed: Deed) {
-        self.clock
-            .world_line("deed", [wide(number), deed.number()], || format!("application {number}: {deed:?}"));
-        self.clock.counters.deeds += 1;
+    fn application_does(&mut self, number: usize, action: Action) {
+        self.clock.world_line("deed", [wide(number), action.number()], || {
+            format!("application {number}: {action:?}")
+        });
+        self.clock.counters.actions += 1;
         let now = moment(self.clock.now);
         let (clock, population) = (&mut self.clock, &mut self.population);
         let application = &mut population.applications[number].application;
-        match deed {
-            Deed::Resign => application.resigns(now),
-            Deed::Move => application.moves(now),
-            Deed::Lose => application.loses(now),
-            Deed::Break => population.cut_application(clock, number),
-            Deed::Hold(pause) => {
+        match action {
+            Action::Resign => application.resigns(now),
+            Action::Move => application.moves(now),
+            Action::Lose => application.loses(now),
+            Action::Break => population.cut_application(clock, number),
+            Action::Hold(pause) => {
                 if let Some(conn) = application.conn() {
                     let until = clock.now + u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
                     population.client_conns[conn].to_client.not_before(until);
                     population.client_conns[conn].to_member.not_before(until);
                 }
             }
-            Deed::Stop(pause) => population.stop(clock, number, pause),
-            Deed::Die(pause, tells) => {
+            Action::Stop(pause) => population.stop(clock, number, pause),
+            Action::Die(pause, tells) => {
                 application.is_born_again(now, tells);
                 population.stop(clock, number, pause);
             }
-            Deed::Rob => self.rob(number),
-            Deed::Remove => self.remove_resource(number),
+            Action::Rob => self.rob(number),
+            Action::Remove => self.remove_resource(number),
         }
     }
 

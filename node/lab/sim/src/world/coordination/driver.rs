@@ -179,7 +179,7 @@ impl World {
             Effect::TakeSnapshot(snapshot) => self.ensemble.take_snapshot(&mut self.clock, host, snapshot),
             Effect::Notify { to, notification } => {
                 let Some(peer) = self.ensemble.index_of(to) else { return true };
-                self.oracle.check_echo(&mut self.clock, host, peer, &notification);
+                self.oracle.check_vote_storm(&mut self.clock, host, peer, &notification);
                 let process = self.ensemble.hosts[host].process.as_mut().expect("it just stepped");
                 process.votes.insert(to, notification);
                 self.ensemble.send_last_vote(&mut self.clock, host, peer);

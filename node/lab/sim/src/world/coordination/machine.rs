@@ -38,7 +38,7 @@ impl World {
         let ops = Some(batch.len());
         self.clock.write_down(|| Transition::Wrote { host, ops });
         if let Some((_, op)) = batch.first() {
-            self.chaos.rehearse_operation(&mut self.clock, &self.ensemble, &mut self.oracle, host, op);
+            self.chaos.try_crashes_in_operation(&mut self.clock, &self.ensemble, &mut self.oracle, host, op);
         }
         self.clock.disk_begins(host);
         let process = self.ensemble.hosts[host].process.as_mut().expect("the process lives");
@@ -84,7 +84,13 @@ impl World {
         let process = machine.process.as_mut().expect("the process lives");
         let Some(snapshot) = process.snapshot.take() else { return };
         self.clock.write_down(|| Transition::Snapshot { host });
-        self.chaos.rehearse_snapshot(&mut self.clock, &self.ensemble, &mut self.oracle, host, &snapshot);
+        self.chaos.try_crashes_in_snapshot(
+            &mut self.clock,
+            &self.ensemble,
+            &mut self.oracle,
+            host,
+            &snapshot,
+        );
         self.clock.disk_begins(host);
         let machine = &mut self.ensemble.hosts[host];
         let zxid = snapshot.zxid();
@@ -95,7 +101,7 @@ impl World {
         }
         self.clock.counters.snapshots += 1;
         self.clock.line(host, "snapshot", [zxid.0, 0], || zxid.to_string());
-        self.chaos.rehearse_purge(&mut self.clock, &self.ensemble, &mut self.oracle, host);
+        self.chaos.try_crashes_in_purge(&mut self.clock, &self.ensemble, &mut self.oracle, host);
         let log = &mut self.ensemble.hosts[host].process.as_mut().expect("the process lives").log;
         if let Err(error) = log.roll().and_then(|()| log.purge(KEEP_SNAPSHOTS)) {
             self.store_failed(host, Vec::new(), &error);

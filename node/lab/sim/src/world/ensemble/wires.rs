@@ -37,6 +37,8 @@ impl Ensemble {
             .count()
     }
 
+    /// The connection that a dial waits for, in a world that a script moves. None without such a dial, or
+    /// when one of the two does not run.
     pub(in crate::world) fn new_conn(
         &mut self,
         clock: &mut Clockwork,

@@ -6,24 +6,24 @@
 mod answers;
 mod contenders;
 mod disks;
-mod echoes;
 mod history;
+mod hypothetical;
 mod membership;
 mod patience;
 mod probers;
 mod progress;
-mod rehearsals;
 mod sessions;
 mod stages;
+mod vote_storms;
 mod watchers;
 mod work;
 
 use self::answers::Waits;
 use self::contenders::Contenders;
-use self::echoes::Echoes;
 use self::patience::Patience;
 use self::progress::Progress;
-use self::sessions::Ears;
+use self::sessions::SessionEvidence;
+use self::vote_storms::VoteStorms;
 
 use crate::drawn::Drawn;
 use crate::invariants::{Finding, Invariants};
@@ -35,13 +35,13 @@ pub(super) struct Oracle {
     /// The invariants: the properties of Zab.tla, durability, recovery.
     pub(super) invariants: Invariants,
     /// What is known of sessions.
-    pub(super) ears: Ears,
+    pub(super) session_evidence: SessionEvidence,
     /// Who is well, and since when.
     pub(super) progress: Progress,
     /// What leaders owe.
     pub(super) patience: Patience,
     /// Votes that must not come back.
-    pub(super) echoes: Echoes,
+    pub(super) vote_storms: VoteStorms,
     /// Answers that are due.
     pub(super) waits: Waits,
     /// What is known of those who stand in line.
@@ -61,10 +61,10 @@ impl Oracle {
             invariants: Invariants::of(drawn.members, drawn.observers)
                 .with_local_sessions(drawn.local)
                 .with_lists(!drawn.changes),
-            ears: Ears::new(drawn.hosts(), drawn.everybody()),
+            session_evidence: SessionEvidence::new(drawn.hosts(), drawn.everybody()),
             progress: Progress::new(drawn.hosts()),
             patience: Patience::new(drawn.hosts()),
-            echoes: Echoes::default(),
+            vote_storms: VoteStorms::default(),
             waits: Waits::default(),
             contenders: Contenders::default(),
             violation: None,

@@ -273,8 +273,9 @@ impl Oracle {
         }
     }
 
-    /// A member closed a connection in the step in which its other end said who it is. `leads`: it leads,
-    /// before and after.
+    /// Called when a member closes a connection in the same step in which the peer introduced itself: a
+    /// leader whose epoch stands must not turn a learner away. `leads`: the member leads before and after
+    /// that step.
     pub(in crate::world) fn check_welcome_of_learner(
         &mut self,
         clock: &mut Clockwork,

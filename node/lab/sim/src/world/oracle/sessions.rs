@@ -6,7 +6,7 @@
 //! session, nothing that came to it since it was established spoke of that session for as long. Outside: a
 //! client that is told that its session expired was not answered a write that it sent within the time-out
 //! before; a write goes through the leader, so that it was heard of, and a new leader gives every session its
-//! whole time-out again. That a session moves is a word of it like any other.
+//! whole time-out again. A move counts as hearing from the session.
 //!
 //! The other way round a leader that nothing disturbs ends a session that it has not heard of for much longer
 //! than its time-out. Which time-out that is was settled when the session began, within ZooKeeper's bounds of
@@ -46,7 +46,7 @@ const ROOM_TIMEOUTS: u64 = 2;
 
 /// What a leader could know of sessions, by its own monotonic clock.
 #[derive(Clone, Debug, Default)]
-struct Ear {
+struct MemberEvidence {
     /// Since when it leads an epoch that stands.
     since: Duration,
     /// When it was last told of each session.
@@ -76,8 +76,8 @@ struct Proof {
 
 /// Whom each member has heard, and what each client can prove.
 #[derive(Clone, Debug)]
-pub(in crate::world) struct Ears {
-    members: Vec<Ear>,
+pub(in crate::world) struct SessionEvidence {
+    members: Vec<MemberEvidence>,
     proofs: Vec<Proof>,
     /// The session of each client's connection, as the member answered.
     session_of: BTreeMap<ClientId, SessionId>,
@@ -85,10 +85,10 @@ pub(in crate::world) struct Ears {
     greetings: BTreeMap<ClientId, Greeting>,
 }
 
-impl Ears {
+impl SessionEvidence {
     pub(in crate::world) fn new(members: usize, clients: usize) -> Self {
         Self {
-            members: vec![Ear::default(); members],
+            members: vec![MemberEvidence::default(); members],
             proofs: vec![Proof::default(); clients],
             session_of: BTreeMap::new(),
             greetings: BTreeMap::new(),
@@ -112,23 +112,23 @@ impl Oracle {
     ) {
         match input {
             Input::ClientRequest { client, request } => {
-                let Some(session) = self.ears.session_of.get(client).copied() else { return };
+                let Some(session) = self.session_evidence.session_of.get(client).copied() else { return };
                 self.inform(clock, |invariants| invariants.asked(session, request.xid, request.op));
                 let mono = ensemble.mono(clock, host);
-                self.ears.members[host].heard.insert(session, mono);
+                self.session_evidence.members[host].heard.insert(session, mono);
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Ping => {
                 let data = packet.data.clone().unwrap_or_default();
                 let Ok(PingTouches(touches)) = PingTouches::decode(data) else { return };
                 let mono = ensemble.mono(clock, host);
-                let ear = &mut self.ears.members[host];
-                ear.heard.extend(touches.into_iter().map(|(session, _)| (session, mono)));
+                let evidence = &mut self.session_evidence.members[host];
+                evidence.heard.extend(touches.into_iter().map(|(session, _)| (session, mono)));
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Revalidate => {
                 let mut data = Reader::new(packet.data.clone().unwrap_or_default());
                 let Ok(Revalidate { session, .. }) = Revalidate::decode(&mut data) else { return };
                 let mono = ensemble.mono(clock, host);
-                self.ears.members[host].heard.insert(session, mono);
+                self.session_evidence.members[host].heard.insert(session, mono);
             }
             Input::Packet { packet, .. } if packet.kind == PacketType::Request => {
                 let (data, auth) = (packet.data.clone().unwrap_or_default(), packet.auth.clone());
@@ -136,18 +136,18 @@ impl Oracle {
                     return;
                 };
                 let mono = ensemble.mono(clock, host);
-                self.ears.members[host].at_most.insert(session, mono);
+                self.session_evidence.members[host].at_most.insert(session, mono);
             }
             Input::ClientConnect { client, request, .. } => {
                 let (session, seen, timeout_ms) =
                     (request.session, request.last_zxid_seen, request.timeout_ms);
-                self.ears.greetings.insert(*client, Greeting { session, seen, timeout_ms });
+                self.session_evidence.greetings.insert(*client, Greeting { session, seen, timeout_ms });
                 if session != SessionId::NONE {
                     // Who guesses the password says nothing of the session, or keeps it alive at most.
                     let (mono, password) = (ensemble.mono(clock, host), request.password.clone());
                     let its_own = population.keeps(session, &password);
-                    let ear = &mut self.ears.members[host];
-                    let told = if its_own { &mut ear.heard } else { &mut ear.at_most };
+                    let evidence = &mut self.session_evidence.members[host];
+                    let told = if its_own { &mut evidence.heard } else { &mut evidence.at_most };
                     told.insert(session, mono);
                 }
             }
@@ -166,7 +166,8 @@ impl Oracle {
         if let Event::Established { leader, .. } = event
             && *leader == ensemble.server(host)
         {
-            self.ears.members[host] = Ear { since: ensemble.mono(clock, host), ..Ear::default() };
+            self.session_evidence.members[host] =
+                MemberEvidence { since: ensemble.mono(clock, host), ..MemberEvidence::default() };
         }
     }
 
@@ -183,17 +184,17 @@ impl Oracle {
         let mono = ensemble.mono(clock, host);
         match entry.txn {
             Txn::CreateSession { .. } => {
-                self.ears.members[host].at_most.insert(entry.header.session, mono);
+                self.session_evidence.members[host].at_most.insert(entry.header.session, mono);
             }
             Txn::CloseSession { .. } => {
-                self.ears.members[host].ending.insert(entry.header.session);
+                self.session_evidence.members[host].ending.insert(entry.header.session);
             }
             _ => {}
         }
         let Some(timeout_ms) = self.expires(entry) else { return };
         let session = entry.header.session;
-        let ear = &self.ears.members[host];
-        let last = ear.heard.get(&session).copied().unwrap_or_default().max(ear.since);
+        let evidence = &self.session_evidence.members[host];
+        let last = evidence.heard.get(&session).copied().unwrap_or_default().max(evidence.since);
         let silence = ensemble.mono(clock, host).saturating_sub(last);
         if silence < duration(timeout_ms) {
             let ServerId(id) = ensemble.server(host);
@@ -206,7 +207,7 @@ impl Oracle {
         }
     }
 
-    /// The time-out of the session that this entry ends without its client's wish.
+    /// The time-out of the session that this entry ends although its client did not ask for it.
     fn expires(&self, entry: &Entry) -> Option<i32> {
         let by_nobody = entry.header.cxid == 0 && matches!(entry.txn, Txn::CloseSession { .. });
         if by_nobody { self.invariants.session_timeout_ms(entry.header.session) } else { None }
@@ -225,15 +226,15 @@ impl Oracle {
             return;
         }
         let undisturbed = Duration::from_micros(clock.now.since(self.progress.undisturbed_since(host)));
-        let (mono, ear) = (ensemble.mono(clock, host), &self.ears.members[host]);
+        let (mono, evidence) = (ensemble.mono(clock, host), &self.session_evidence.members[host]);
         let room = Duration::from_millis(ROOM_TIMEOUTS * clock.drawn.peer_timeout_ms);
         let overdue = self.invariants.living_sessions().find_map(|(session, timeout_ms)| {
-            let known =
-                [&ear.heard, &ear.at_most].map(|told| told.get(&session).copied().unwrap_or_default());
-            let last = known[0].max(known[1]).max(ear.since);
+            let known = [&evidence.heard, &evidence.at_most]
+                .map(|told| told.get(&session).copied().unwrap_or_default());
+            let last = known[0].max(known[1]).max(evidence.since);
             let silence = mono.saturating_sub(last).min(undisturbed);
             let timeout = duration(timeout_ms);
-            let late = silence > timeout + timeout / SLOW + room && !ear.ending.contains(&session);
+            let late = silence > timeout + timeout / SLOW + room && !evidence.ending.contains(&session);
             // One that was deposed and has not noticed knows nothing of the sessions that began since.
             let knows = || {
                 let process = ensemble.hosts[host].process.as_ref();
@@ -260,7 +261,7 @@ impl Oracle {
         client: ClientId,
         told_ms: i32,
     ) {
-        let Some(greeting) = self.ears.greetings.remove(&client) else { return };
+        let Some(greeting) = self.session_evidence.greetings.remove(&client) else { return };
         let Some(process) = &ensemble.hosts[host].process else { return };
         let applied = process.member().status().last_applied;
         self.judge(clock, |invariants| invariants.takes_in(host, greeting.seen, applied));
@@ -289,7 +290,7 @@ impl Oracle {
         client: ClientId,
         frame: &Bytes,
     ) {
-        let Some(session) = self.ears.session_of.get(&client).copied() else {
+        let Some(session) = self.session_evidence.session_of.get(&client).copied() else {
             let Some(response) = client::connect_response(frame.clone()) else {
                 let ServerId(id) = ensemble.server(host);
                 self.report(
@@ -300,7 +301,7 @@ impl Oracle {
                 return;
             };
             if response.timeout_ms > 0 {
-                self.ears.session_of.insert(client, response.session);
+                self.session_evidence.session_of.insert(client, response.session);
                 self.check_welcome(clock, ensemble, host, client, response.timeout_ms);
             }
             return;
@@ -315,7 +316,7 @@ impl Oracle {
             .awaited
             .back()
             .is_some_and(|(_, what)| matches!(what, Purpose::Goodbye | Purpose::Close));
-        let proof = &mut self.ears.proofs[client];
+        let proof = &mut self.session_evidence.proofs[client];
         proof.sent = clock.now;
         if says_goodbye {
             // It may be heard, and its answer not.
@@ -326,14 +327,14 @@ impl Oracle {
     /// A client is answered.
     pub(in crate::world) fn prove_answered(&mut self, client: usize, purpose: Purpose) {
         if matches!(purpose, Purpose::Write | Purpose::Create | Purpose::Delete) {
-            let proof = &mut self.ears.proofs[client];
+            let proof = &mut self.session_evidence.proofs[client];
             proof.alive = Some(proof.sent);
         }
     }
 
     /// A client begins a session of its own.
     pub(in crate::world) fn prove_nothing(&mut self, client: usize) {
-        self.ears.proofs[client].alive = None;
+        self.session_evidence.proofs[client].alive = None;
     }
 
     /// A client is told that its session expired.
@@ -343,7 +344,7 @@ impl Oracle {
         population: &Population,
         client: usize,
     ) {
-        let proof = self.ears.proofs[client];
+        let proof = self.session_evidence.proofs[client];
         let (Some(alive), Some(session)) = (proof.alive, &population.clients[client].session) else { return };
         if !population.clients[client].known {
             // It lived on one member alone when this one was asked, and this is another.

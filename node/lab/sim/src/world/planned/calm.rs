@@ -86,7 +86,7 @@ pub(super) fn of(setting: &Setting) -> Drawn {
         rare: crate::rare::Rare::default(),
         applications: 0,
         application_timeout_ms: 0,
-        deed_us: 0,
+        action_us: 0,
         locks: false,
         unit_us: 0,
     }

@@ -17,7 +17,7 @@ use zookeeper_mapping::{Answer, outcome};
 
 use crate::client::{self, Open, Purpose, Wake};
 use crate::outcome::Rule;
-use crate::script::{Deed, Transition};
+use crate::script::{ClientAction, Transition};
 use crate::watcher::Ask;
 use crate::world::scripted::describe::completion;
 use crate::world::{Clockwork, Ensemble, Oracle, Population};
@@ -85,7 +85,7 @@ impl Population {
 
     /// A client ends its session, and all is over for it.
     pub(super) fn say_goodbye(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, index: usize) {
-        clock.write_down(|| Transition::Asks { client: index, deed: Deed::Goodbye });
+        clock.write_down(|| Transition::Asks { client: index, action: ClientAction::Goodbye });
         let frame = self.clients[index].goodbye();
         self.ask(clock, oracle, index, vec![frame]);
     }
@@ -102,7 +102,7 @@ impl Population {
         clock.write_down(|| {
             let load = self.clients[index].jobs[job].load;
             let kind = self.record.loads[load].workload.kind();
-            Transition::Asks { client: index, deed: Deed::Operation(kind, Box::new(op.clone())) }
+            Transition::Asks { client: index, action: ClientAction::Operation(kind, Box::new(op.clone())) }
         });
         let client = &mut self.clients[index];
         let frames = client.frames_of(&op);
@@ -165,7 +165,7 @@ impl Population {
             EventKind::Fail | EventKind::Invoke => clock.counters.failed += 1,
         }
         if outcome.retires() {
-            self.clients[index].jobs[job].process = self.record.process();
+            self.clients[index].jobs[job].process = self.record.new_process();
         } else if outcome.kind == EventKind::Ok && *answer != Answer::Abandoned {
             self.clients[index].served += 1;
         }

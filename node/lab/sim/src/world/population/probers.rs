@@ -8,7 +8,7 @@ use crate::client::{Flow, Wake};
 use crate::invariants::Told;
 use crate::outcome::Rule;
 use crate::prober::{Open, Probe, Prober, Sense};
-use crate::script::{Deed, Transition};
+use crate::script::{ClientAction, Transition};
 use crate::world::{Clockwork, Ensemble, Event, Oracle, Population};
 use harness_world::dice::HALF;
 
@@ -70,7 +70,7 @@ impl Population {
         index: usize,
         mut batch: Vec<Probe>,
     ) {
-        clock.write_down(|| Transition::Asks { client: index, deed: Deed::Probe(batch.clone()) });
+        clock.write_down(|| Transition::Asks { client: index, action: ClientAction::Probe(batch.clone()) });
         clock.counters.batches += 1;
         let leaves = batch.last() == Some(&Probe::Leave);
         let first = match batch.first() {
@@ -127,9 +127,9 @@ impl Population {
         }
         let frame = client.probe(op, &body);
         let who = client.prober.who.clone();
-        if let (Sense::Wish(wish), Some(session)) = (&sense, &client.session) {
+        if let (Sense::Update(update), Some(session)) = (&sense, &client.session) {
             let who: Vec<Id> = who.iter().map(|name| name.id()).collect();
-            oracle.invariants.law_asks(session.id, client.xid, who, wish.clone());
+            oracle.invariants.spec_asks(session.id, client.xid, who, update.clone());
         }
         client.prober.open.push_back(Open { probe, sense, who, committed });
         Some(frame)
@@ -249,7 +249,7 @@ impl Population {
         clock.counters.probes += 1;
         client.served += 1;
         let told = match &open.sense {
-            Sense::Wish(wish) => wish.told(header.err, &mut body),
+            Sense::Update(update) => update.told(header.err, &mut body),
             Sense::Look(look) => look.told(header.err, &mut body),
             Sense::Sync | Sense::Other if header.err == 0 => Ok(Told::Done),
             Sense::Sync | Sense::Other => Ok(Told::Refused(header.err)),

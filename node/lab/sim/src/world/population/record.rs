@@ -67,7 +67,8 @@ impl Record {
         Self { traffic, loads, next_process: 0, quiet: false, closing: false, undecided: 0 }
     }
 
-    pub(in crate::world) fn process(&mut self) -> u64 {
+    /// A number that no process of a history has had yet.
+    pub(in crate::world) fn new_process(&mut self) -> u64 {
         self.next_process += 1;
         self.next_process - 1
     }
@@ -76,7 +77,7 @@ impl Record {
     pub(super) fn jobs(&mut self, kinds: &[Kind]) -> Vec<Job> {
         let loads: Vec<usize> =
             (0..self.loads.len()).filter(|load| kinds.contains(&self.loads[*load].workload.kind())).collect();
-        loads.into_iter().map(|load| Job { load, process: self.process() }).collect()
+        loads.into_iter().map(|load| Job { load, process: self.new_process() }).collect()
     }
 
     /// The workload in which something is still to be made, or to be read last. One client does both.

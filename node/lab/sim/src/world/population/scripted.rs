@@ -12,7 +12,7 @@ use zookeeper_mapping::Answer;
 
 use crate::client::{self, Flow, Job};
 use crate::network::{EndId, HostIndex};
-use crate::script::{Deed, Kind, Line, MAX_CLIENTS, Target, Transition};
+use crate::script::{ClientAction, Kind, Line, MAX_CLIENTS, Target, Transition};
 use crate::world::clockwork::delays::ROUND_US;
 use crate::world::clockwork::mover::Mover;
 use crate::world::ensemble::membership::show_membership;
@@ -149,7 +149,7 @@ impl Population {
                 }
             }
             Target::Serving if client.ready && !client.is_busy() && client.served == 0 => {
-                if let Ok(look) = Deed::parse(&["look", "e0", "0"]) {
+                if let Ok(look) = ClientAction::parse(&["look", "e0", "0"]) {
                     self.asks(clock, ensemble, oracle, index, &look);
                 }
             }
@@ -157,7 +157,7 @@ impl Population {
             Target::Elected if client.ready && !client.is_busy() => {
                 let asked = clock.now.0 * MAX_CLIENTS + u64::try_from(index).unwrap_or(0);
                 let element = LATE_ELEMENT + i64::try_from(asked).unwrap_or(0);
-                if let Ok(add) = Deed::parse(&["add", "s0", &element.to_string()]) {
+                if let Ok(add) = ClientAction::parse(&["add", "s0", &element.to_string()]) {
                     self.asks(clock, ensemble, oracle, index, &add);
                 }
             }
@@ -291,16 +291,16 @@ impl Population {
         ensemble: &Ensemble,
         oracle: &mut Oracle,
         index: usize,
-        deed: &Deed,
+        action: &ClientAction,
     ) -> bool {
         let Some(client) = self.clients.get(index) else { return false };
         // A prober does not wait for answers.
-        let waits = client.is_busy() && !matches!(deed, Deed::Probe(_));
+        let waits = client.is_busy() && !matches!(action, ClientAction::Probe(_));
         if !client.ready || client.conn.is_none() || waits {
             return false;
         }
-        match deed {
-            Deed::Operation(kind, op) => {
+        match action {
+            ClientAction::Operation(kind, op) => {
                 let loads = &self.record.loads;
                 let of_kind = |job: &Job| loads[job.load].workload.kind() == *kind;
                 let Some(job) = client.jobs.iter().position(of_kind) else { return false };
@@ -308,9 +308,9 @@ impl Population {
                 let Some(op) = self.as_shown(clock, load, op) else { return false };
                 self.invoke(clock, ensemble, oracle, index, job, op);
             }
-            Deed::Goodbye => self.say_goodbye(clock, oracle, index),
-            Deed::Ask(ask) => self.seek(clock, oracle, index, ask.clone()),
-            Deed::Probe(batch) => self.probe(clock, ensemble, oracle, index, batch.clone()),
+            ClientAction::Goodbye => self.say_goodbye(clock, oracle, index),
+            ClientAction::Ask(ask) => self.seek(clock, oracle, index, ask.clone()),
+            ClientAction::Probe(batch) => self.probe(clock, ensemble, oracle, index, batch.clone()),
         }
         true
     }

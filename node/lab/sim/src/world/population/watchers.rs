@@ -5,7 +5,7 @@ use node_wire::ids::Zxid;
 use node_wire::jute::Reader;
 
 use crate::outcome::Rule;
-use crate::script::{Deed, Transition};
+use crate::script::{ClientAction, Transition};
 use crate::watcher::{Ask, below};
 use crate::world::{Clockwork, Oracle, Population};
 
@@ -35,7 +35,7 @@ impl Population {
 
     /// A client asks.
     pub(super) fn seek(&mut self, clock: &mut Clockwork, oracle: &mut Oracle, index: usize, ask: Ask) {
-        clock.write_down(|| Transition::Asks { client: index, deed: Deed::Ask(ask.clone()) });
+        clock.write_down(|| Transition::Asks { client: index, action: ClientAction::Ask(ask.clone()) });
         let client = &mut self.clients[index];
         if ask != Ask::Resume && client.watcher.watching.seen().is_none() {
             // It has not left them again: they are given up.
@@ -85,7 +85,7 @@ impl Population {
         let (proven, said) = client.prober.identities();
         let watching = &mut client.watcher.watching;
         let judge = &oracle.invariants;
-        let reads = |list: &[Acl]| judge.law_of_events(list, &proven, &said);
+        let reads = |list: &[Acl]| judge.spec_of_events(list, &proven, &said);
         let outcome = match (watching.seen(), resumes) {
             (Some(seen), false) => watching.shown(zxid, judge.changes_between(seen, zxid), reads),
             (_, true) => {

@@ -153,8 +153,8 @@ impl World {
                 *host,
                 *anew,
             ),
-            Transition::Asks { client, deed } => {
-                self.population.asks(&mut self.clock, &self.ensemble, &mut self.oracle, *client, deed)
+            Transition::Asks { client, action } => {
+                self.population.asks(&mut self.clock, &self.ensemble, &mut self.oracle, *client, action)
             }
             Transition::Pings { client } => self.population.pings(&mut self.clock, *client),
             Transition::HangsUp { client } => {

@@ -18,7 +18,7 @@ use harness_world::time::Time;
 /// Votes are said again by the clock at longer intervals.
 const FAST_US: u64 = 100_000;
 
-/// Echoes in a row that are too many: when a link passes again, what was held back on it comes at once, each
+/// Repeats in a row that are too many: when a link passes again, what was held back on it comes at once, each
 /// answered, and what answers that may be held back too.
 const MOST: u32 = 1_000;
 
@@ -29,20 +29,20 @@ struct Talk {
     told: Option<Notification>,
     /// What came last was no news.
     again: bool,
-    echoed_at: Time,
-    echoes: u32,
+    repeated_at: Time,
+    repeats: u32,
 }
 
 /// Who says what again to whom.
 #[derive(Clone, Debug, Default)]
-pub(in crate::world) struct Echoes {
+pub(in crate::world) struct VoteStorms {
     talks: BTreeMap<(HostIndex, HostIndex), Talk>,
     /// Whose vote the present step is about.
     hears: Option<HostIndex>,
 }
 
-impl Echoes {
-    /// A member tells a peer its vote. True when that was one echo too many.
+impl VoteStorms {
+    /// A member tells a peer its vote. True when that was one repetition too many.
     pub(in crate::world) fn tells(
         &mut self,
         host: HostIndex,
@@ -56,18 +56,18 @@ impl Echoes {
         if !same {
             talk.told = Some(vote);
         }
-        let echoes = same && talk.again && self.hears == Some(peer);
-        let goes_on = talk.echoes > 0 && at.since(talk.echoed_at) <= FAST_US;
-        talk.echoes = match (echoes, goes_on) {
-            (true, true) => talk.echoes + 1,
+        let repeats = same && talk.again && self.hears == Some(peer);
+        let goes_on = talk.repeats > 0 && at.since(talk.repeated_at) <= FAST_US;
+        talk.repeats = match (repeats, goes_on) {
+            (true, true) => talk.repeats + 1,
             (true, false) => 1,
-            (false, true) => talk.echoes,
+            (false, true) => talk.repeats,
             (false, false) => 0,
         };
-        if echoes {
-            talk.echoed_at = at;
+        if repeats {
+            talk.repeated_at = at;
         }
-        talk.echoes > MOST
+        talk.repeats > MOST
     }
 
     pub(super) fn takes_in(&mut self, host: HostIndex, heard: Option<(HostIndex, &Notification)>) {
@@ -78,7 +78,7 @@ impl Echoes {
         talk.again = talk.heard.as_ref() == Some(&vote);
         if !talk.again {
             talk.heard = Some(vote);
-            talk.echoes = 0;
+            talk.repeats = 0;
         }
     }
 }
@@ -97,18 +97,18 @@ impl Oracle {
             }
             _ => None,
         };
-        self.echoes.takes_in(host, vote);
+        self.vote_storms.takes_in(host, vote);
     }
 
     /// A member tells a peer its vote.
-    pub(in crate::world) fn check_echo(
+    pub(in crate::world) fn check_vote_storm(
         &mut self,
         clock: &mut Clockwork,
         host: HostIndex,
         peer: HostIndex,
         vote: &Notification,
     ) {
-        if self.echoes.tells(host, peer, vote, clock.now) {
+        if self.vote_storms.tells(host, peer, vote, clock.now) {
             let sentence =
                 format!("servers {} and {} answer each other's votes again and again", host + 1, peer + 1);
             self.report(clock, Rule::Liveness, sentence);
@@ -141,10 +141,10 @@ mod tests {
     /// Hears what member 2 says so often, at such intervals, and answers each time. True when that is too
     /// often.
     fn answers(times: u32, interval_us: u64, heard: impl Fn(u32) -> Notification) -> bool {
-        let mut echoes = Echoes::default();
+        let mut repeats = VoteStorms::default();
         (0..times).any(|time| {
-            echoes.takes_in(0, Some((1, &heard(time))));
-            echoes.tells(0, 1, &vote(1), Time(u64::from(time) * interval_us))
+            repeats.takes_in(0, Some((1, &heard(time))));
+            repeats.tells(0, 1, &vote(1), Time(u64::from(time) * interval_us))
         })
     }
 
@@ -162,9 +162,9 @@ mod tests {
 
     #[test]
     fn what_nobody_asked_for_is_no_echo() {
-        let mut echoes = Echoes::default();
-        echoes.takes_in(0, Some((1, &vote(2))));
-        echoes.takes_in(0, None);
-        assert!((0..3 * MOST).all(|time| !echoes.tells(0, 1, &vote(1), Time(u64::from(time)))));
+        let mut repeats = VoteStorms::default();
+        repeats.takes_in(0, Some((1, &vote(2))));
+        repeats.takes_in(0, None);
+        assert!((0..3 * MOST).all(|time| !repeats.tells(0, 1, &vote(1), Time(u64::from(time)))));
     }
 }

@@ -1,4 +1,4 @@
-//! What the law refuses, what it allows, and what it leaves open where an answer is missing.
+//! What the specification refuses, what it allows, and what it leaves open where an answer is missing.
 
 use node_wire::client::{CheckVersionRequest, CreateRequest, DeleteRequest, PERM_READ, SetDataRequest};
 use node_wire::ids::Epoch;
@@ -8,34 +8,34 @@ use super::*;
 
 const SESSION: SessionId = SessionId(7);
 
-/// A law that is told what was done, each thing as request and transaction.
+/// A specification that is told what was done, each thing as request and transaction.
 #[derive(Default)]
 struct Court {
-    law: Law,
+    spec: Specification,
     counter: u32,
 }
 
 impl Court {
     /// The request becomes this transaction.
-    fn takes(&mut self, who: &[Id], wish: Wish, txn: Txn) -> Finding {
+    fn takes(&mut self, who: &[Id], update: Update, txn: Txn) -> Finding {
         self.counter += 1;
         let (zxid, cxid) = (Zxid::new(Epoch(1), self.counter), i32::try_from(self.counter).expect("few"));
-        self.law.asks(SESSION, cxid, who.to_vec(), wish);
+        self.spec.asks(SESSION, cxid, who.to_vec(), update);
         let header = TxnHeader { session: SESSION, cxid, zxid, time_ms: 5, kind: txn.kind() };
-        self.law.commit(&Entry::new(header, txn, None), true, false)
+        self.spec.commit(&Entry::new(header, txn, None), true, false)
     }
 
-    /// The request becomes what the law says, which is told.
-    fn does(&mut self, who: &[Id], wish: Wish) -> Told {
+    /// The request becomes what the specification says, which is told.
+    fn does(&mut self, who: &[Id], update: Update) -> Told {
         let zxid = Zxid::new(Epoch(1), self.counter + 1);
         let case = Case { who, session: SESSION, zxid, time_ms: 5 };
-        let (txn, told) = self.law.now.outcome(&wish, case);
-        self.takes(who, wish, txn).expect("it is the law's own");
+        let (txn, told) = self.spec.now.outcome(&update, case);
+        self.takes(who, update, txn).expect("it is what is specified");
         told
     }
 
     fn shows(&self, who: &[Id], look: &Look) -> Told {
-        self.law.now.shown(look, who, SESSION)
+        self.spec.now.shown(look, who, SESSION)
     }
 }
 
@@ -51,8 +51,8 @@ fn make(path: &'static str, acl: Vec<Acl>) -> MultiOp {
     MultiOp::Create2(CreateRequest { path: path.into(), data: None, acl, flags: 0 })
 }
 
-fn open(path: &'static str) -> Wish {
-    Wish::One(make(path, vec![Acl::world_anyone()]))
+fn open(path: &'static str) -> Update {
+    Update::One(make(path, vec![Acl::world_anyone()]))
 }
 
 fn delete(path: &'static str) -> MultiOp {
@@ -82,27 +82,27 @@ fn version(told: &Told) -> Option<i32> {
 fn who_may_not_delete_is_not_told_what_is_there() {
     let mut court = Court::default();
     court.does(&[], open("/p1"));
-    court.does(&[], Wish::One(make("/p1/s", vec![of(31, "ann")])));
+    court.does(&[], Update::One(make("/p1/s", vec![of(31, "ann")])));
     court.does(&[id("ann")], open("/p1/s/x"));
     for path in ["/p1/s/x", "/p1/s/nobody"] {
-        assert_eq!(court.does(&[id("bob")], Wish::One(delete(path))), refused(ErrorCode::NoAuth), "{path}");
+        assert_eq!(court.does(&[id("bob")], Update::One(delete(path))), refused(ErrorCode::NoAuth), "{path}");
     }
-    assert_eq!(court.does(&[id("ann")], Wish::One(delete("/p1/s/nobody"))), refused(ErrorCode::NoNode));
-    assert_eq!(court.does(&[], Wish::One(delete("/zookeeper"))), refused(ErrorCode::BadArguments));
+    assert_eq!(court.does(&[id("ann")], Update::One(delete("/p1/s/nobody"))), refused(ErrorCode::NoNode));
+    assert_eq!(court.does(&[], Update::One(delete("/zookeeper"))), refused(ErrorCode::BadArguments));
 }
 
 #[test]
 fn a_list_hides_data_and_digests_and_not_that_a_node_is_there() {
     let mut court = Court::default();
     court.does(&[], open("/p1"));
-    court.does(&[], Wish::One(make("/p1/s", vec![of(31, "ann"), of(PERM_READ, "bob")])));
+    court.does(&[], Update::One(make("/p1/s", vec![of(31, "ann"), of(PERM_READ, "bob")])));
     let (data, list) = (Look::Data("/p1/s".into()), Look::List("/p1/s".into()));
     assert_eq!(court.shows(&[], &data), refused(ErrorCode::NoAuth));
     assert!(matches!(court.shows(&[], &Look::Exists("/p1/s".into())), Told::Stat(_)));
     assert!(matches!(court.shows(&[id("bob")], &data), Told::Data(..)));
     assert!(matches!(court.shows(&[id("bob")], &list), Told::List(list, _) if list[0].id == "ann:x"));
     assert!(matches!(court.shows(&[id("ann")], &list), Told::List(list, _) if list[0].id == "ann:digest"));
-    court.law.now.skips_lists = true;
+    court.spec.now.skips_lists = true;
     assert!(matches!(court.shows(&[], &data), Told::Data(..)), "no list is asked");
 }
 
@@ -111,11 +111,11 @@ fn auth_is_whom_the_client_has_proven_to_be() {
     let mut court = Court::default();
     court.does(&[], open("/p1"));
     let auth = Acl { perms: 31, scheme: "auth".into(), id: ByteString::new() };
-    let wish = |acl| Wish::SetAcl(SetAclRequest { path: "/p1".into(), acl, version: -1 });
-    assert_eq!(court.does(&[], wish(vec![auth.clone()])), refused(ErrorCode::InvalidAcl));
-    assert_eq!(court.does(&[], wish(Vec::new())), refused(ErrorCode::InvalidAcl));
-    assert!(matches!(court.does(&[id("ann")], wish(vec![auth])), Told::Stat(_)));
-    assert_eq!(court.law.now.lists().next().expect("a node").1, [of(31, "ann")]);
+    let update = |acl| Update::SetAcl(SetAclRequest { path: "/p1".into(), acl, version: -1 });
+    assert_eq!(court.does(&[], update(vec![auth.clone()])), refused(ErrorCode::InvalidAcl));
+    assert_eq!(court.does(&[], update(Vec::new())), refused(ErrorCode::InvalidAcl));
+    assert!(matches!(court.does(&[id("ann")], update(vec![auth])), Told::Stat(_)));
+    assert_eq!(court.spec.now.lists().next().expect("a node").1, [of(31, "ann")]);
 }
 
 #[test]
@@ -123,15 +123,16 @@ fn a_multi_sees_its_own_parts_and_leaves_nothing_when_it_is_refused() {
     let mut court = Court::default();
     court.does(&[], open("/p1"));
     let inconsistent = refused(ErrorCode::RuntimeInconsistency);
-    let told = court.does(&[], Wish::Multi(vec![set("/p1", 0), check("/p1", 0), set("/p1", -1)]));
+    let told = court.does(&[], Update::Multi(vec![set("/p1", 0), check("/p1", 0), set("/p1", -1)]));
     assert_eq!(
         told,
         Told::Several(vec![refused(ErrorCode::Ok), refused(ErrorCode::BadVersion), inconsistent])
     );
     assert_eq!(version(&court.shows(&[], &Look::Data("/p1".into()))), Some(0));
-    let told = court.does(&[], Wish::Multi(vec![set("/p1", 0), check("/p1", 1), set("/p1", 1)]));
+    let told = court.does(&[], Update::Multi(vec![set("/p1", 0), check("/p1", 1), set("/p1", 1)]));
     assert!(matches!(&told, Told::Several(parts) if version(&parts[2]) == Some(2)), "{told:?}");
-    let twice = Wish::Multi(vec![make("/p1/a", vec![Acl::world_anyone()]), delete("/p1/a"), delete("/p1/a")]);
+    let twice =
+        Update::Multi(vec![make("/p1/a", vec![Acl::world_anyone()]), delete("/p1/a"), delete("/p1/a")]);
     assert!(matches!(court.does(&[], twice), Told::Several(parts) if parts[2] == refused(ErrorCode::NoNode)));
 }
 
@@ -140,28 +141,28 @@ fn a_transaction_that_is_not_the_laws_is_told_and_followed() {
     let mut court = Court::default();
     court.does(&[], open("/p1"));
     let later = Txn::SetData { path: "/p1".into(), data: None, version: 2 };
-    assert!(court.takes(&[], Wish::One(set("/p1", 1)), later).is_err(), "the version was 0");
+    assert!(court.takes(&[], Update::One(set("/p1", 1)), later).is_err(), "the version was 0");
     assert_eq!(version(&court.shows(&[], &Look::Data("/p1".into()))), Some(2));
     let moved = Txn::Error { code: ErrorCode::SessionMoved.code() };
-    assert!(court.takes(&[], Wish::One(set("/p1", 2)), moved).is_ok(), "that is no matter of the tree");
+    assert!(court.takes(&[], Update::One(set("/p1", 2)), moved).is_ok(), "that is no matter of the tree");
     let expired = Txn::Error { code: ErrorCode::SessionExpired.code() };
-    assert!(court.takes(&[], Wish::One(set("/p1", 2)), expired).is_err(), "the session lives");
+    assert!(court.takes(&[], Update::One(set("/p1", 2)), expired).is_err(), "the session lives");
 }
 
 #[test]
 fn a_later_request_is_not_done_first() {
-    let mut law = Law::default();
-    law.asks(SESSION, 1, Vec::new(), open("/p1"));
-    law.asks(SESSION, 2, Vec::new(), Wish::One(delete("/p1")));
+    let mut spec = Specification::default();
+    spec.asks(SESSION, 1, Vec::new(), open("/p1"));
+    spec.asks(SESSION, 2, Vec::new(), Update::One(delete("/p1")));
     let entry = |counter, cxid, txn: Txn| {
         let zxid = Zxid::new(Epoch(1), counter);
         Entry::new(TxnHeader { session: SESSION, cxid, zxid, time_ms: 0, kind: txn.kind() }, txn, None)
     };
     let no_node = Txn::Error { code: ErrorCode::NoNode.code() };
-    law.commit(&entry(1, 2, no_node), true, false).expect("it is lawful by itself");
+    spec.commit(&entry(1, 2, no_node), true, false).expect("it is lawful by itself");
     let (path, acl) = ("/p1".into(), vec![Acl::world_anyone()]);
     let made = Txn::Create { path, data: None, acl, ephemeral: false, parent_cversion: 1 };
-    assert!(law.commit(&entry(2, 1, made), true, false).is_err());
+    assert!(spec.commit(&entry(2, 1, made), true, false).is_err());
 }
 
 #[test]
@@ -172,11 +173,11 @@ fn an_answer_is_held_against_the_law_and_against_the_answer_before_it() {
     for (xid, shown, told, lawful) in
         [(1, at(0), refusal(), true), (2, at(0), Told::Done, false), (3, at(3), refusal(), false)]
     {
-        judge.law.outcomes.insert((SESSION, xid), refusal());
-        assert_eq!(judge.law_of_change(SESSION, xid, (shown, at(3)), &told).is_ok(), lawful, "{xid}");
+        judge.spec.outcomes.insert((SESSION, xid), refusal());
+        assert_eq!(judge.spec_of_change(SESSION, xid, (shown, at(3)), &told).is_ok(), lawful, "{xid}");
     }
     assert!(
-        judge.law_of_change(SESSION, 9, (at(0), at(9)), &Told::Done).is_ok(),
+        judge.spec_of_change(SESSION, 9, (at(0), at(9)), &Told::Done).is_ok(),
         "nobody was seen to apply it"
     );
 }

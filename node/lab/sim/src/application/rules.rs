@@ -5,11 +5,11 @@ use node_recipes::rules::{Rules, Sound};
 
 /// The rules of a recipe, with its bug if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Ways(pub(crate) Option<Mutant>);
+pub(crate) struct RecipeRules(pub(crate) Option<Mutant>);
 
 macro_rules! asked_of_the_mutant {
     ($($rule:ident)*) => {
-        impl Rules for Ways {
+        impl Rules for RecipeRules {
             $(fn $rule(&self) -> bool {
                 self.0.map_or_else(|| Sound.$rule(), |mutant| mutant.$rule())
             })*
@@ -40,28 +40,28 @@ mod tests {
 
     #[test]
     fn every_planted_bug_decides_one_rule_or_two_otherwise() {
-        let sound = |ways: Ways| {
+        let sound = |rules: RecipeRules| {
             [
-                ways.watches_one_ahead(),
-                ways.looks_again(),
-                ways.minds_a_missing_predecessor(),
-                ways.looks_for_its_own(),
-                ways.syncs_before_it_looks(),
-                ways.ends_with_certainty(),
-                ways.ends_with_the_session(),
-                ways.resigns_until_it_is_known(),
-                ways.deletes_what_was_made_after_it_left(),
-                ways.watches_anew(),
-                ways.token_is_a_place(),
-                ways.minds_its_own(),
+                rules.watches_one_ahead(),
+                rules.looks_again(),
+                rules.minds_a_missing_predecessor(),
+                rules.looks_for_its_own(),
+                rules.syncs_before_it_looks(),
+                rules.ends_with_certainty(),
+                rules.ends_with_the_session(),
+                rules.resigns_until_it_is_known(),
+                rules.deletes_what_was_made_after_it_left(),
+                rules.watches_anew(),
+                rules.token_is_a_place(),
+                rules.minds_its_own(),
             ]
             .into_iter()
             .filter(|rule| *rule)
             .count()
         };
-        assert_eq!(sound(Ways(None)), 12);
+        assert_eq!(sound(RecipeRules(None)), 12);
         for mutant in OF_ELECTIONS {
-            assert!([10, 11].contains(&sound(Ways(Some(mutant)))), "{}", mutant.name);
+            assert!([10, 11].contains(&sound(RecipeRules(Some(mutant)))), "{}", mutant.name);
         }
     }
 }

@@ -6,7 +6,7 @@ use harness_world::dice::{Dice, HALF};
 
 /// What an application does, or what befalls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum Action {
     /// It gives up what it leads or waits for.
     Resign,
     /// It uses another member.
@@ -33,7 +33,7 @@ fn pause(dice: &mut Dice, timeout: Moment) -> Moment {
     Moment::from_micros(dice.scale(timeout_us / 16, timeout_us * 9 / 4))
 }
 
-impl Deed {
+impl Action {
     /// The next one.
     pub(super) fn drawn(dice: &mut Dice, timeout: Moment) -> Self {
         match dice.between(0, 23) {

@@ -1,4 +1,4 @@
-//! What must hold of rehearsals.
+//! What must hold after a hypothetical crash.
 
 use node_core::io::StoreOp;
 use node_log::Recovered;
@@ -6,12 +6,12 @@ use node_log::Recovered;
 use crate::invariants::Found;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
-use crate::world::chaos::rehearsals::Facts;
+use crate::world::chaos::hypothetical::Facts;
 use crate::world::{Clockwork, Ensemble, Oracle};
 
 impl Oracle {
     /// `ends`: what was to happen to the disk.
-    pub(in crate::world) fn fails_rehearsal(
+    pub(in crate::world) fn report_hypothetical(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -24,7 +24,7 @@ impl Oracle {
     }
 
     /// Whether the invariant of recoveries would accept this one.
-    pub(in crate::world) fn rehearsed(
+    pub(in crate::world) fn check_hypothetical(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -45,7 +45,7 @@ impl Oracle {
             },
         );
         if let Err((_, sentence)) = judged {
-            self.fails_rehearsal(clock, ensemble, host, ends, &sentence);
+            self.report_hypothetical(clock, ensemble, host, ends, &sentence);
         }
         if let Some(StoreOp::Install(image)) = interrupted
             && image.zxid == facts.base
@@ -55,7 +55,7 @@ impl Oracle {
                 "the tree at {} took its place, and entries up to {} of what it replaces are behind it",
                 facts.base, facts.last
             );
-            self.fails_rehearsal(clock, ensemble, host, ends, &sentence);
+            self.report_hypothetical(clock, ensemble, host, ends, &sentence);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The law of a tree: what each request may do to it, in which order what is wrong with a request is looked
-//! for, and what is shown of it.
+//! The specification of a tree: what each request may do to it, in which order what is wrong with a request
+//! is looked for, and what is shown of it.
 //!
 //! Written from ZooKeeper's documentation and from the order of checks in Apache ZooKeeper 3.8
 //! (`PrepRequestProcessor`, `FinalRequestProcessor`), not from the member that is judged by it.
@@ -19,7 +19,7 @@ use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
 use super::access::{permits, shown, stored};
-use super::{Look, Told, Wish};
+use super::{Look, Told, Update};
 
 /// Nodes that every ensemble has, and that nobody deletes.
 const BUILT_IN: [&str; 4] = ["/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"];
@@ -152,17 +152,17 @@ impl Tree {
     }
 
     /// The transaction that a request must become here, and what its client must be told.
-    pub(super) fn outcome(&self, wish: &Wish, case: Case<'_>) -> (Txn, Told) {
+    pub(super) fn outcome(&self, update: &Update, case: Case<'_>) -> (Txn, Told) {
         let refused = |error: ErrorCode| (Txn::Error { code: error.code() }, Told::Refused(error.code()));
-        let outcome = match wish {
-            Wish::One(op) => self.clone().perform(op, case),
-            Wish::SetAcl(request) => self.set_acl(request, case).and_then(|txn| {
+        let outcome = match update {
+            Update::One(op) => self.clone().perform(op, case),
+            Update::SetAcl(request) => self.set_acl(request, case).and_then(|txn| {
                 let told = self.clone().apply(&txn, case);
                 Ok((txn, told.ok_or(ErrorCode::NoNode)?))
             }),
-            Wish::Multi(ops) => Ok(self.multi(ops, case)),
+            Update::Multi(ops) => Ok(self.multi(ops, case)),
             // Which nodes it names is judged with the sessions.
-            Wish::Close => Ok((Txn::CloseSession { paths: None }, Told::Done)),
+            Update::Close => Ok((Txn::CloseSession { paths: None }, Told::Done)),
         };
         outcome.unwrap_or_else(refused)
     }

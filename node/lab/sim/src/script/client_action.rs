@@ -16,7 +16,7 @@ use crate::watcher::Ask;
 
 /// Something that a client does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Deed {
+pub(crate) enum ClientAction {
     /// An operation of a workload.
     Operation(Kind, Box<Op>),
     /// The end of the session, when all is over for the client.
@@ -35,7 +35,7 @@ fn letter(kind: Kind) -> char {
     zookeeper_mapping::letter(kind.object())
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for ClientAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, op) = match self {
             Self::Operation(kind, op) => (kind, op),
@@ -107,14 +107,14 @@ impl Place {
         place().ok_or_else(expected)
     }
 
-    fn deed(self, body: Body) -> Deed {
-        Deed::Operation(self.kind, Box::new(Op::new(self.kind.object(), self.key, body)))
+    fn action(self, body: Body) -> ClientAction {
+        ClientAction::Operation(self.kind, Box::new(Op::new(self.kind.object(), self.key, body)))
     }
 }
 
-impl Deed {
-    /// The deed that these words describe. The version that it expects is the one that was shown with what it
-    /// replaces, and the path of a node that got a number the one that it got.
+impl ClientAction {
+    /// The action that these words describe. The version that it expects is the one that was shown with what
+    /// it replaces, and the path of a node that got a number the one that it got.
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         Ok(match words {
             ["goodbye"] => Self::Goodbye,
@@ -122,24 +122,24 @@ impl Deed {
             ["prober", batch @ ..] => Self::Probe(prober::parse(batch)?),
             ["close"] => Self::Operation(Kind::EPHEMERAL, Box::new(Op::close())),
             ["abandon"] => Self::Operation(Kind::EPHEMERAL, Box::new(Op::abandon())),
-            ["read", place] => Place::parse(place, &MIXED)?.deed(Body::Read),
+            ["read", place] => Place::parse(place, &MIXED)?.action(Body::Read),
             ["create", place] => {
                 let kinds = [Kind::SET, Kind::APPEND, Kind::SEQUENTIAL, Kind::EPHEMERAL];
-                Place::parse(place, &kinds)?.deed(Body::MakePlace)
+                Place::parse(place, &kinds)?.action(Body::MakePlace)
             }
             ["create", place, value] => {
                 let place = Place::parse(place, &[Kind::REGISTER, Kind::SEQUENTIAL, Kind::EPHEMERAL])?;
                 Self::creation(place, number(value)?)
             }
             ["write", place, value] => {
-                Place::parse(place, &[Kind::REGISTER])?.deed(Body::Write { value: number(value)? })
+                Place::parse(place, &[Kind::REGISTER])?.action(Body::Write { value: number(value)? })
             }
             ["cas", place, from, "to", to] => {
                 let (from, to) = (number(from)?, number(to)?);
-                Place::parse(place, &[Kind::REGISTER])?.deed(Body::Cas { from, to, basis: Some(0) })
+                Place::parse(place, &[Kind::REGISTER])?.action(Body::Cas { from, to, basis: Some(0) })
             }
             ["add", place, value] => {
-                Place::parse(place, &[Kind::SET])?.deed(Body::Add { element: number(value)? })
+                Place::parse(place, &[Kind::SET])?.action(Body::Add { element: number(value)? })
             }
             ["append", place, value, "first"] => Self::appending(place, number(value)?, &[])?,
             ["append", place, value, "behind", last] => {
@@ -147,10 +147,10 @@ impl Deed {
             }
             ["delete", place, value] => {
                 let name = number(value)?;
-                Place::parse(place, &[Kind::SEQUENTIAL])?.deed(Body::Delete { name, number: 0 })
+                Place::parse(place, &[Kind::SEQUENTIAL])?.action(Body::Delete { name, number: 0 })
             }
             ["look", place, value] => {
-                Place::parse(place, &[Kind::EPHEMERAL])?.deed(Body::Exists { name: number(value)? })
+                Place::parse(place, &[Kind::EPHEMERAL])?.action(Body::Exists { name: number(value)? })
             }
             _ => {
                 return Err(
@@ -163,7 +163,7 @@ impl Deed {
     }
 
     fn creation(place: Place, name: i64) -> Self {
-        place.deed(match place.kind.object() {
+        place.action(match place.kind.object() {
             Object::REGISTER => Body::MakeRegister { value: name },
             Object::NUMBERS => Body::Next { name, lasts: is_persistent(name) },
             _ => Body::Create { name },
@@ -173,7 +173,7 @@ impl Deed {
     /// The end of the list must be enough; the rest of it is what was shown.
     fn appending(place: &str, element: i64, end: &[i64]) -> Result<Self, String> {
         let place = Place::parse(place, &[Kind::APPEND])?;
-        Ok(place.deed(Body::Append { element, onto: Arc::from(end), basis: Some(0) }))
+        Ok(place.action(Body::Append { element, onto: Arc::from(end), basis: Some(0) }))
     }
 }
 
@@ -230,14 +230,16 @@ mod tests {
                 asked.push(next);
             }
             for op in asked {
-                let deed = Deed::Operation(kind, Box::new(without_memory(op)));
-                let text = deed.to_string();
+                let action = ClientAction::Operation(kind, Box::new(without_memory(op)));
+                let text = action.to_string();
                 let words: Vec<&str> = text.split(' ').collect();
-                let Deed::Operation(read_as, read) = Deed::parse(&words).expect("it can be read") else {
+                let ClientAction::Operation(read_as, read) =
+                    ClientAction::parse(&words).expect("it can be read")
+                else {
                     panic!("{text} is an operation");
                 };
-                let read = Deed::Operation(read_as, Box::new(without_memory(*read)));
-                assert_eq!(read, deed, "{text}");
+                let read = ClientAction::Operation(read_as, Box::new(without_memory(*read)));
+                assert_eq!(read, action, "{text}");
             }
         }
     }

@@ -1,15 +1,15 @@
-//! The law: what each request of a prober must come to, and what it must be shown.
+//! The specification: what each request of a prober must come to, and what it must be shown.
 //!
 //! Probers ([`crate::prober`]) have nodes of their own, which nobody else changes. So all that may become of
 //! them follows from what probers asked and from the one committed sequence, which says what was taken in and
-//! in which order: the law follows it, judges each request at its place, and knows the nodes at every place
-//! from then on.
+//! in which order: the specification follows it, judges each request at its place, and knows the nodes at
+//! every place from then on.
 //!
 //! - [`tree`]: what a request may do, and which error wins; [`access`]: for whom.
-//! - A committed transaction must be the one that the law makes of the request, at that place and for that
-//!   client ([`Rule::Lawful`], inside). Whatever it is, the law goes on from what it does.
-//! - An answer must be what the law says for its place: of a write the outcome with every field of its Stat,
-//!   of a read what was there, for those who may see it ([`Rule::LawfulAnswers`], outside).
+//! - A committed transaction must be the one that the specification makes of the request, at that place and
+//!   for that client ([`Rule::Lawful`], inside). Whatever it is, the specification goes on from what it does.
+//! - An answer must be what the specification says for its place: of a write the outcome with every field of
+//!   its Stat, of a read what was there, for those who may see it ([`Rule::LawfulAnswers`], outside).
 //! - An event may tell of a node only whom its list lets read it, and must tell them.
 //! - When all is quiet every member holds these nodes, with these lists.
 //!
@@ -52,7 +52,7 @@ pub(crate) fn is_probed(path: &str) -> bool {
 
 /// A request that changes something.
 #[derive(Clone, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum Update {
     One(MultiOp),
     SetAcl(SetAclRequest),
     Multi(Vec<MultiOp>),
@@ -89,7 +89,7 @@ pub(crate) enum Told {
     Several(Vec<Told>),
 }
 
-impl Wish {
+impl Update {
     /// What an answer to it says.
     pub(crate) fn told(&self, err: i32, body: &mut Reader) -> Result<Told, DecodeError> {
         if err != 0 {
@@ -164,12 +164,12 @@ struct Asked {
     /// Counts all requests of probers.
     order: u64,
     who: Vec<Id>,
-    wish: Wish,
+    update: Update,
 }
 
 /// What probers asked for, and what it must come to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Law {
+pub(super) struct Specification {
     count: u64,
     asked: BTreeMap<(SessionId, i32), Asked>,
     /// The last request of each session that was done.
@@ -185,10 +185,10 @@ fn found(sentence: String) -> Finding {
     Err((Rule::Lawful, sentence))
 }
 
-impl Law {
-    fn asks(&mut self, session: SessionId, xid: i32, who: Vec<Id>, wish: Wish) {
+impl Specification {
+    fn asks(&mut self, session: SessionId, xid: i32, who: Vec<Id>, update: Update) {
         self.count += 1;
-        self.asked.insert((session, xid), Asked { order: self.count, who, wish });
+        self.asked.insert((session, xid), Asked { order: self.count, who, update });
     }
 
     /// The next committed entry. Its session lives, or may live on its member alone.
@@ -220,7 +220,7 @@ impl Law {
             self.outcomes.insert((session, cxid), Told::Refused(code));
             return Ok(());
         }
-        let (lawful, told) = self.now.outcome(&asked.wish, Case::of(entry, &asked.who));
+        let (lawful, told) = self.now.outcome(&asked.update, Case::of(entry, &asked.who));
         self.outcomes.insert((session, cxid), told);
         let last = self.done.insert(session, asked.order).unwrap_or(0);
         if last > asked.order {
@@ -235,7 +235,7 @@ impl Law {
         found(format!(
             "{zxid} is request {cxid} of session {session} as {}, {:?}, which is {} and must be {}",
             names(&asked.who),
-            asked.wish,
+            asked.update,
             words(&entry.txn),
             words(&lawful)
         ))
@@ -247,8 +247,8 @@ impl Law {
     }
 }
 
-/// The root has children of others as well, so that the law does not know how many there were. What a session
-/// takes with it is judged with the sessions.
+/// The root has children of others as well, so that the specification does not know how many there were. What
+/// a session takes with it is judged with the sessions.
 fn is_same(lawful: &Txn, txn: &Txn) -> bool {
     match (lawful, txn) {
         (Txn::CloseSession { .. }, Txn::CloseSession { .. }) => true,
@@ -296,26 +296,26 @@ fn words(txn: &Txn) -> String {
 impl Invariants {
     /// Members may be configured to ask no list.
     pub(crate) fn with_lists(mut self, asked: bool) -> Self {
-        self.law.now.skips_lists = !asked;
+        self.spec.now.skips_lists = !asked;
         self
     }
 
     /// A prober asks for a change.
-    pub(crate) fn law_asks(&mut self, session: SessionId, xid: i32, who: Vec<Id>, wish: Wish) {
-        self.law.asks(session, xid, who, wish);
+    pub(crate) fn spec_asks(&mut self, session: SessionId, xid: i32, who: Vec<Id>, update: Update) {
+        self.spec.asks(session, xid, who, update);
     }
 
     /// A prober was told what became of a change. Nothing is known of one that nobody was seen to apply.
     ///
     /// It is answered at the second of these places, and what was asked before it at the first.
-    pub(crate) fn law_of_change(
+    pub(crate) fn spec_of_change(
         &mut self,
         session: SessionId,
         xid: i32,
         (before, zxid): (Zxid, Zxid),
         told: &Told,
     ) -> Finding {
-        let Some(must) = self.law.outcomes.remove(&(session, xid)) else { return Ok(()) };
+        let Some(must) = self.spec.outcomes.remove(&(session, xid)) else { return Ok(()) };
         let sentence = if must != *told {
             format!("session {session} was told {told:?} of its request {xid}, which must be {must:?}")
         } else if before >= zxid {
@@ -327,7 +327,7 @@ impl Invariants {
     }
 
     /// A prober was shown something by a member that had applied so much.
-    pub(crate) fn law_of_look(
+    pub(crate) fn spec_of_look(
         &self,
         session: SessionId,
         zxid: Zxid,
@@ -336,7 +336,7 @@ impl Invariants {
         told: &Told,
     ) -> Finding {
         let nothing = Tree::default();
-        let must = self.law.at(zxid).unwrap_or(&nothing).shown(look, who, session);
+        let must = self.spec.at(zxid).unwrap_or(&nothing).shown(look, who, session);
         if must == *told {
             return Ok(());
         }
@@ -352,8 +352,8 @@ impl Invariants {
 
     /// Whether somebody may be told of what happens to a node with this list. Who may read it is told, by who
     /// it has `proven` to be; who it has only `said` to be may count already.
-    pub(crate) fn law_of_events(&self, list: &[Acl], proven: &[Id], said: &[Id]) -> Reads {
-        if self.law.now.skips_lists || access::permits(list, PERM_READ, proven) {
+    pub(crate) fn spec_of_events(&self, list: &[Acl], proven: &[Id], said: &[Id]) -> Reads {
+        if self.spec.now.skips_lists || access::permits(list, PERM_READ, proven) {
             Reads::Yes
         } else if access::permits(list, PERM_READ, said) {
             Reads::Perhaps
@@ -363,8 +363,8 @@ impl Invariants {
     }
 
     /// When all is quiet every member holds the probers' nodes, and with them their lists.
-    pub(crate) fn law_of_lists(&self, host: HostIndex, tree: &TreeSnapshot) -> Finding {
-        if self.law.count == 0 || tree.zxid() != self.last_committed() {
+    pub(crate) fn spec_of_lists(&self, host: HostIndex, tree: &TreeSnapshot) -> Finding {
+        if self.spec.count == 0 || tree.zxid() != self.last_committed() {
             return Ok(());
         }
         let image = tree.to_image();
@@ -381,7 +381,7 @@ impl Invariants {
             .collect();
         let id = server(host).0;
         let must: BTreeMap<&ByteString, Option<&[Acl]>> =
-            self.law.now.lists().map(|(path, list)| (path, Some(list))).collect();
+            self.spec.now.lists().map(|(path, list)| (path, Some(list))).collect();
         if let Some((path, list)) = must.iter().find(|(path, list)| held.get(*path) != Some(list)) {
             let held = held.get(path);
             return found(format!(

@@ -1,4 +1,4 @@
-//! Rehearsals: what a member's disk would hold, had the member died there.
+//! Hypothetical crashes: what a member's disk would hold, had the member died there.
 //!
 //! A process that is killed in the middle of an installation, and loses power in the middle of the recovery
 //! behind it, is too rare to wait for, and most bugs of logs are in such places. A disk in memory can be
@@ -15,7 +15,7 @@
 //!   the place of all instead.
 //! - *A purge* leaves enough to do without the newest snapshot, and counts none that is damaged.
 //!
-//! Nothing of it touches the world, and its dice are its own: a world with rehearsals is the same world
+//! Nothing of it touches the world, and its dice are its own: a world with them is the same world
 //! without them.
 
 use std::io::ErrorKind;
@@ -42,7 +42,7 @@ const ENDS_OF_AN_OPERATION: usize = 3;
 /// Recoveries behind it that do not end at most.
 const INTERRUPTED_STARTS: u64 = 2;
 
-/// How many of a world's snapshots are rehearsed, and how many of its purges.
+/// How many of a world's snapshots are tried, and how many of its purges.
 const SNAPSHOTS: Chance = Chance(600);
 
 const PURGES: Chance = Chance(1_000);
@@ -91,7 +91,7 @@ fn lose_power(disk: &MemStorage, dice: &mut Dice) {
 impl Chaos {
     /// A fork of a member's disk, where that is well. None where nothing would be judged, or where the disk
     /// follows a script.
-    fn rehearses(
+    fn forked_disk(
         &self,
         clock: &Clockwork,
         ensemble: &Ensemble,
@@ -106,7 +106,7 @@ impl Chaos {
     }
 
     /// The store is about to do this.
-    pub(in crate::world) fn rehearse_operation(
+    pub(in crate::world) fn try_crashes_in_operation(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -118,21 +118,21 @@ impl Chaos {
             return;
         }
         for _ in 0..ENDS_OF_AN_OPERATION {
-            let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
+            let Some(disk) = self.forked_disk(clock, ensemble, oracle, host) else { return };
             disk.heal();
             let Ok((mut log, _)) = clock.open(&disk) else { return };
-            let nth = self.rehearsals.between(1, OPERATIONS_OF_A_BATCH);
+            let nth = self.hypothetical.between(1, OPERATIONS_OF_A_BATCH);
             disk.fail_from_nth(nth, ErrorKind::Other);
             // Interrupted or not: both are ends.
             let _ = host::carry_out(&mut log, &[(0, op.clone())]);
             drop(log);
-            end(&disk, &mut self.rehearsals);
-            self.rehearse_ends(clock, ensemble, oracle, host, &disk, Some(op));
+            end(&disk, &mut self.hypothetical);
+            self.try_crashes_in_recovery(clock, ensemble, oracle, host, &disk, Some(op));
         }
     }
 
     /// Recoveries that do not end, one that does, and one behind that.
-    fn rehearse_ends(
+    fn try_crashes_in_recovery(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -141,26 +141,26 @@ impl Chaos {
         disk: &MemStorage,
         interrupted: Option<&StoreOp>,
     ) {
-        for _ in 0..self.rehearsals.between(0, INTERRUPTED_STARTS) {
-            let nth = self.rehearsals.between(1, OPERATIONS_OF_A_START);
+        for _ in 0..self.hypothetical.between(0, INTERRUPTED_STARTS) {
+            let nth = self.hypothetical.between(1, OPERATIONS_OF_A_START);
             disk.fail_from_nth(nth, ErrorKind::Other);
             let _ = clock.open(disk);
-            end(disk, &mut self.rehearsals);
+            end(disk, &mut self.hypothetical);
         }
-        clock.counters.rehearsals += 1;
+        clock.counters.hypothetical_crashes += 1;
         match clock.open(disk) {
             Ok((_, found)) => {
-                oracle.rehearsed(clock, ensemble, host, &found, interrupted, DIED);
-                self.rehearse_permanence(clock, ensemble, oracle, host, disk, &found);
+                oracle.check_hypothetical(clock, ensemble, host, &found, interrupted, DIED);
+                self.try_permanence(clock, ensemble, oracle, host, disk, &found);
             }
             Err(error) => {
-                oracle.fails_rehearsal(clock, ensemble, host, DIED, &format!("it would fail to {error}"))
+                oracle.report_hypothetical(clock, ensemble, host, DIED, &format!("it would fail to {error}"))
             }
         }
     }
 
     /// The power is lost right behind a recovery.
-    fn rehearse_permanence(
+    fn try_permanence(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -169,7 +169,7 @@ impl Chaos {
         disk: &MemStorage,
         found: &Recovered,
     ) {
-        lose_power(disk, &mut self.rehearsals);
+        lose_power(disk, &mut self.hypothetical);
         let facts = Facts::of(found);
         match clock.open(disk) {
             Ok((_, again)) if Facts::of(&again) == facts => {}
@@ -186,10 +186,10 @@ impl Chaos {
                     again.accepted.0,
                     again.current.0
                 );
-                oracle.fails_rehearsal(clock, ensemble, host, DIED, &sentence);
+                oracle.report_hypothetical(clock, ensemble, host, DIED, &sentence);
             }
             Err(error) => {
-                oracle.fails_rehearsal(
+                oracle.report_hypothetical(
                     clock,
                     ensemble,
                     host,
@@ -201,26 +201,26 @@ impl Chaos {
     }
 
     /// A member is about to start.
-    pub(super) fn rehearse_start(
+    pub(super) fn try_failures_of_start(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) {
-        let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
+        let Some(disk) = self.forked_disk(clock, ensemble, oracle, host) else { return };
         disk.heal();
-        match self.rehearsals.between(0, 2) {
+        match self.hypothetical.between(0, 2) {
             0 => {
                 let interrupted = ensemble.hosts[host].interrupted.clone();
-                self.rehearse_ends(clock, ensemble, oracle, host, &disk, interrupted.as_ref());
+                self.try_crashes_in_recovery(clock, ensemble, oracle, host, &disk, interrupted.as_ref());
             }
-            1 => self.rehearse_loss(clock, ensemble, oracle, host, &disk),
-            _ => self.rehearse_rot(clock, ensemble, oracle, host, &disk),
+            1 => self.try_lost_file(clock, ensemble, oracle, host, &disk),
+            _ => self.try_rot(clock, ensemble, oracle, host, &disk),
         }
     }
 
-    fn rehearse_loss(
+    fn try_lost_file(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -232,15 +232,15 @@ impl Chaos {
         if files.is_empty() {
             return;
         }
-        let file = &files[self.rehearsals.index(files.len())];
+        let file = &files[self.hypothetical.index(files.len())];
         let content = disk.read(file).unwrap_or_default();
         if disk.remove(file).and_then(|()| disk.sync_dir()).is_err() {
             return;
         }
-        clock.counters.rehearsals += 1;
+        clock.counters.hypothetical_crashes += 1;
         let Ok((_, found)) = clock.open(disk) else { return };
         if is_epoch(file) && content[..] != *b"0" {
-            oracle.fails_rehearsal(
+            oracle.report_hypothetical(
                 clock,
                 ensemble,
                 host,
@@ -249,10 +249,19 @@ impl Chaos {
             );
         }
         let interrupted = ensemble.hosts[host].interrupted.clone();
-        oracle.rehearsed(clock, ensemble, host, &found, interrupted.as_ref(), &format!("lost its {file}"));
+        oracle.check_hypothetical(
+            clock,
+            ensemble,
+            host,
+            &found,
+            interrupted.as_ref(),
+            &format!("lost its {file}"),
+        );
     }
 
-    fn rehearse_rot(
+    /// Turns one bit over in old data of a forked disk. The log must refuse to open then, or recover all that
+    /// was durable.
+    fn try_rot(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -264,18 +273,18 @@ impl Chaos {
         if old.is_empty() {
             return;
         }
-        let (file, bytes) = &old[self.rehearsals.index(old.len())];
-        let bit = self.rehearsals.index(bytes * 8);
+        let (file, bytes) = &old[self.hypothetical.index(old.len())];
+        let bit = self.hypothetical.index(bytes * 8);
         disk.flip_bit(file, bit);
-        clock.counters.rehearsals += 1;
+        clock.counters.hypothetical_crashes += 1;
         let Ok((_, found)) = clock.open(disk) else { return };
         let interrupted = ensemble.hosts[host].interrupted.clone();
         let ends = format!("found bit {bit} of {file} turned over");
-        oracle.rehearsed(clock, ensemble, host, &found, interrupted.as_ref(), &ends);
+        oracle.check_hypothetical(clock, ensemble, host, &found, interrupted.as_ref(), &ends);
     }
 
     /// A snapshot is about to be written, and what it makes superfluous to go.
-    pub(in crate::world) fn rehearse_snapshot(
+    pub(in crate::world) fn try_crashes_in_snapshot(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
@@ -283,16 +292,16 @@ impl Chaos {
         host: HostIndex,
         snapshot: &TreeSnapshot,
     ) {
-        if !self.rehearsals.chance(SNAPSHOTS) {
+        if !self.hypothetical.chance(SNAPSHOTS) {
             return;
         }
-        let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
+        let Some(disk) = self.forked_disk(clock, ensemble, oracle, host) else { return };
         disk.heal();
         let Ok((mut log, found)) = clock.open(&disk) else { return };
-        let nth = self.rehearsals.between(1, OPERATIONS_OF_A_SNAPSHOT);
+        let nth = self.hypothetical.between(1, OPERATIONS_OF_A_SNAPSHOT);
         disk.fail_from_nth(nth, ErrorKind::Other);
         // A tree that is older than the log: what is behind it has to go as well.
-        let replaces = self.rehearsals.chance(HALF);
+        let replaces = self.hypothetical.chance(HALF);
         let tree = found
             .entries
             .first()
@@ -309,22 +318,22 @@ impl Chaos {
             }
         }
         drop(log);
-        end(&disk, &mut self.rehearsals);
-        self.rehearse_ends(clock, ensemble, oracle, host, &disk, op.as_ref());
+        end(&disk, &mut self.hypothetical);
+        self.try_crashes_in_recovery(clock, ensemble, oracle, host, &disk, op.as_ref());
     }
 
     /// A snapshot was written, and what it makes superfluous is about to go.
-    pub(in crate::world) fn rehearse_purge(
+    pub(in crate::world) fn try_crashes_in_purge(
         &mut self,
         clock: &mut Clockwork,
         ensemble: &Ensemble,
         oracle: &mut Oracle,
         host: HostIndex,
     ) {
-        if !self.rehearsals.chance(PURGES) {
+        if !self.hypothetical.chance(PURGES) {
             return;
         }
-        let Some(disk) = self.rehearses(clock, ensemble, oracle, host) else { return };
+        let Some(disk) = self.forked_disk(clock, ensemble, oracle, host) else { return };
         let snapshots = |disk: &MemStorage| -> Vec<String> {
             by_zxid(&disk.list().unwrap_or_default(), "snapshot.").into_values().collect()
         };
@@ -332,8 +341,8 @@ impl Chaos {
         if there.len() <= KEEP_SNAPSHOTS {
             return;
         }
-        clock.counters.rehearsals += 1;
-        let rots = self.rehearsals.chance(HALF);
+        clock.counters.hypothetical_crashes += 1;
+        let rots = self.hypothetical.chance(HALF);
         let damage = |disk: &MemStorage, name: &str, dice: &mut Dice| {
             let bytes = disk.read(name).map_or(0, |content| content.len());
             if bytes > 0 {
@@ -343,19 +352,19 @@ impl Chaos {
         if rots {
             // Of those that it would keep, so that it has to keep one more.
             let name = &there[there.len() - KEEP_SNAPSHOTS];
-            damage(&disk, name, &mut self.rehearsals);
+            damage(&disk, name, &mut self.hypothetical);
         }
         if node_log::purge(&disk, KEEP_SNAPSHOTS).is_err() {
             return;
         }
         if let Some(newest) = snapshots(&disk).last() {
-            damage(&disk, newest, &mut self.rehearsals);
+            damage(&disk, newest, &mut self.hypothetical);
         }
         let ends = "purged and found its newest snapshot damaged";
         match clock.open(&disk) {
-            Ok((_, found)) => oracle.rehearsed(clock, ensemble, host, &found, None, ends),
+            Ok((_, found)) => oracle.check_hypothetical(clock, ensemble, host, &found, None, ends),
             Err(error) => {
-                oracle.fails_rehearsal(clock, ensemble, host, ends, &format!("it would fail to {error}"))
+                oracle.report_hypothetical(clock, ensemble, host, ends, &format!("it would fail to {error}"))
             }
         }
     }
