@@ -41,7 +41,8 @@ use bytes::Bytes;
 use node_core::Status;
 use node_core::io::{Event, StoreOp};
 use node_wire::ids::{Epoch, ServerId, Zxid};
-use node_wire::txn::Entry;
+use node_wire::jute::Reader;
+use node_wire::txn::{Entry, Txn};
 
 use crate::network::HostIndex;
 use crate::outcome::Rule;
@@ -57,6 +58,18 @@ use sessions::Sessions;
 pub(crate) use shadow::{Mark, Shadow};
 use specification::Specification;
 pub(crate) use specification::{Look, PROBED, Told, Update, is_probed};
+
+/// A transaction within a multi.
+fn decoded((kind, body): &(i32, Bytes)) -> Option<Txn> {
+    Txn::decode(*kind, &mut Reader::new(body.clone())).ok()
+}
+
+/// What a multi did: its transactions, or nothing where one of them is an error.
+fn parts_of(txns: &[(i32, Bytes)]) -> Vec<Txn> {
+    let parts: Option<Vec<Txn>> = txns.iter().map(decoded).collect();
+    let whole = parts.filter(|parts| !parts.iter().any(|part| matches!(part, Txn::Error { .. })));
+    whole.unwrap_or_default()
+}
 
 /// A rule and the sentence that says how it was broken.
 pub(crate) type Finding = Result<(), (Rule, String)>;

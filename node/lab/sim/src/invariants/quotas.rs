@@ -11,10 +11,9 @@ use bytes::Bytes;
 use bytestring::ByteString;
 use node_core::tree::TreeSnapshot;
 use node_wire::ids::Zxid;
-use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
-use super::{Finding, Invariants, server};
+use super::{Finding, Invariants, parts_of, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::watcher::{LIMITED, LIMITS, USAGE};
@@ -92,13 +91,7 @@ impl Quotas {
     pub(super) fn commit(&mut self, entry: &Entry, seen: Option<Zxid>) -> Finding {
         match &entry.txn {
             Txn::Multi { txns } => {
-                let parts =
-                    txns.iter().map(|(kind, body)| Txn::decode(*kind, &mut Reader::new(body.clone())));
-                let Ok(parts) = parts.collect::<Result<Vec<Txn>, _>>() else { return Ok(()) };
-                if parts.iter().any(|part| matches!(part, Txn::Error { .. })) {
-                    return Ok(());
-                }
-                parts.iter().try_for_each(|part| self.apply(entry.zxid(), part, seen))
+                parts_of(txns).iter().try_for_each(|part| self.apply(entry.zxid(), part, seen))
             }
             txn => self.apply(entry.zxid(), txn, seen),
         }

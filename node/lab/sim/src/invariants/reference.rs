@@ -13,10 +13,9 @@ use bytestring::ByteString;
 use lab_apps::elections::RESOURCE;
 use node_wire::client::{Acl, EventType, OpCode};
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
-use super::{Finding, Invariants};
+use super::{Finding, Invariants, parts_of};
 use crate::outcome::Rule;
 use crate::watcher::{Change, List, ROOT, Standing, Stands};
 
@@ -91,21 +90,9 @@ impl Reference {
                 let list = Arc::clone(&node.list);
                 self.note(entry, EventType::NodeDataChanged, path, list);
             }
-            Txn::Multi { txns } => self.multi(entry, txns),
+            Txn::Multi { txns } => parts_of(txns).iter().for_each(|part| self.apply(entry, part)),
             Txn::CloseSession { .. } => self.close(entry),
             _ => {}
-        }
-    }
-
-    /// Whole or not at all.
-    fn multi(&mut self, entry: &Entry, txns: &[(i32, bytes::Bytes)]) {
-        let parts = txns.iter().map(|(kind, body)| Txn::decode(*kind, &mut Reader::new(body.clone())));
-        let Ok(parts) = parts.collect::<Result<Vec<Txn>, _>>() else { return };
-        if parts.iter().any(|part| matches!(part, Txn::Error { .. })) {
-            return;
-        }
-        for part in parts {
-            self.apply(entry, &part);
         }
     }
 

@@ -16,10 +16,9 @@ use bytestring::ByteString;
 use node_core::Status;
 use node_core::tree::TreeSnapshot;
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
-use super::{Finding, Invariants, server};
+use super::{Finding, Invariants, parts_of, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 
@@ -113,12 +112,7 @@ impl Sessions {
                 self.ephemerals.remove(path);
             }
             Txn::Multi { txns } => {
-                let parts =
-                    txns.iter().map(|(kind, body)| Txn::decode(*kind, &mut Reader::new(body.clone())));
-                let parts: Vec<Txn> = parts.filter_map(Result::ok).collect();
-                if !parts.iter().any(|part| matches!(part, Txn::Error { .. })) {
-                    parts.iter().try_for_each(|part| self.forget(part))?;
-                }
+                parts_of(txns).iter().try_for_each(|part| self.forget(part))?;
             }
             _ => {}
         }

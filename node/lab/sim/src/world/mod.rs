@@ -148,7 +148,7 @@ impl World {
 
     /// Lives through everything that happens.
     pub(crate) fn run(&mut self) {
-        self.population.begin(&mut self.clock, &self.ensemble);
+        self.begin();
         let mut events = 0;
         while self.oracle.violation.is_none() && self.clock.stage != Stage::Over {
             let Some((at, event)) = self.clock.queue.pop() else { break };

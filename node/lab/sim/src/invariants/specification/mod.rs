@@ -36,7 +36,7 @@ use node_wire::jute::{DecodeError, Reader};
 use node_wire::snapshot::OPEN_ACL;
 use node_wire::txn::{Entry, Txn};
 
-use super::{Finding, Invariants, server};
+use super::{Finding, Invariants, decoded, server};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
 use crate::watcher::Reads;
@@ -266,10 +266,6 @@ fn is_same(lawful: &Txn, txn: &Txn) -> bool {
         }
         _ => lawful == txn,
     }
-}
-
-fn decoded((kind, body): &(i32, Bytes)) -> Option<Txn> {
-    Txn::decode(*kind, &mut Reader::new(body.clone())).ok()
 }
 
 /// Whom somebody has proven to be.

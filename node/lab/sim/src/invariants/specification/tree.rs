@@ -15,11 +15,11 @@ use node_wire::client::{
     PERM_ADMIN, PERM_CREATE, PERM_DELETE, PERM_READ, PERM_WRITE, SetAclRequest, SetDataRequest, Stat,
 };
 use node_wire::ids::{SessionId, Zxid};
-use node_wire::jute::Reader;
 use node_wire::txn::{Entry, Txn};
 
 use super::access::{permits, shown, stored};
 use super::{Look, Told, Update};
+use crate::invariants::parts_of;
 
 /// Nodes that every ensemble has, and that nobody deletes.
 const BUILT_IN: [&str; 4] = ["/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"];
@@ -321,12 +321,7 @@ impl Tree {
     }
 
     fn apply_all(&mut self, txns: &[(i32, Bytes)], case: Case<'_>) -> Option<Told> {
-        let parts = txns.iter().map(|(kind, body)| Txn::decode(*kind, &mut Reader::new(body.clone())));
-        let parts: Vec<Txn> = parts.collect::<Result<_, _>>().ok()?;
-        if parts.iter().any(|part| matches!(part, Txn::Error { .. })) {
-            return None;
-        }
-        let told: Vec<Told> = parts.iter().filter_map(|part| self.apply(part, case)).collect();
+        let told: Vec<Told> = parts_of(txns).iter().filter_map(|part| self.apply(part, case)).collect();
         (!told.is_empty()).then_some(Told::Several(told))
     }
 

@@ -10,11 +10,29 @@ use crate::outcome::Rule;
 use crate::script::{Target, Transition};
 use crate::world::clockwork::stage::Stage;
 use crate::world::{Event, World};
+use harness_world::time::Time;
+
+/// Members start for the first time within this.
+const START_US: u64 = 300_000;
 
 /// How often a healed world is looked at.
 const LOOK_US: u64 = 20_000;
 
 impl World {
+    /// Plans what begins a world: starts of members, clients, the first fault, and the end of chaos.
+    pub(in crate::world) fn begin(&mut self) {
+        let clock = &mut self.clock;
+        for host in 0..self.ensemble.hosts.len() {
+            let at = Time(clock.dice.between(0, START_US));
+            clock.queue.plan(at, Event::Start { host });
+        }
+        self.population.populate(clock, &self.ensemble);
+        self.population.populate_applications(clock, &self.ensemble);
+        clock.queue.plan(Time(clock.drawn.warmup_us), Event::Nemesis);
+        clock.queue.plan(Time::default(), Event::Watch);
+        clock.queue.plan(Time(clock.drawn.warmup_us + clock.drawn.chaos_us), Event::Heal);
+    }
+
     /// Ends chaos.
     pub(in crate::world) fn heal(&mut self) {
         self.clock.world_line("heal", [0, 0], String::new);

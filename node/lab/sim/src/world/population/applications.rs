@@ -49,7 +49,7 @@ pub(in crate::world) fn wide(number: usize) -> u64 {
 
 impl Population {
     /// Lets the applications come in.
-    pub(super) fn populate_applications(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
+    pub(in crate::world) fn populate_applications(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let manner = clock.manner(ensemble.hosts.len());
         for number in 0..clock.drawn.applications {
             let mut dice = Dice::part(clock.drawn.seed, Part::Application(wide(number)));

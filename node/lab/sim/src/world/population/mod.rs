@@ -24,7 +24,6 @@ use crate::script::Transition;
 use crate::watcher::Watcher;
 use crate::world::{Clockwork, Ensemble, Event, Oracle};
 use harness_world::dice::Dice;
-use harness_world::time::Time;
 
 /// What a client that is owed an answer thinks, at most.
 const HURRY_US: u64 = 20_000;
@@ -139,17 +138,5 @@ impl Population {
         let client = &mut self.clients[index];
         let delay = client.dice.around(client.think_us);
         self.set_timer(clock, index, if at_once { delay.min(HURRY_US) } else { delay }, Wake::Act);
-    }
-
-    pub(super) fn begin(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
-        for host in 0..ensemble.hosts.len() {
-            let at = Time(clock.dice.between(0, 300_000));
-            clock.queue.plan(at, Event::Start { host });
-        }
-        self.populate(clock, ensemble);
-        self.populate_applications(clock, ensemble);
-        clock.queue.plan(Time(clock.drawn.warmup_us), Event::Nemesis);
-        clock.queue.plan(Time::default(), Event::Watch);
-        clock.queue.plan(Time(clock.drawn.warmup_us + clock.drawn.chaos_us), Event::Heal);
     }
 }
