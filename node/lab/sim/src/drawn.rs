@@ -66,40 +66,62 @@ pub struct Drawn {
     pub journal_entries: usize,
     /// Few faults that last long and cut links alone: what remains connected must elect.
     pub siege: bool,
-    pub(crate) preallocate_bytes: u64,
-    pub(crate) roll_bytes: u64,
-    pub(crate) link_us: (u64, u64),
-    pub(crate) jitter_us: u64,
-    pub(crate) spike: Chance,
+    /// What a new log file reserves at once.
+    pub preallocate_bytes: u64,
+    /// How large a log file becomes.
+    pub roll_bytes: u64,
+    /// What a message takes on a link, at least and at most.
+    pub link_us: (u64, u64),
+    /// What may come on top of that for each message.
+    pub jitter_us: u64,
+    /// How often a message takes much longer.
+    pub spike: Chance,
     pub(crate) spike_us: u64,
-    pub(crate) fsync_us: (u64, u64),
-    pub(crate) stall: Chance,
+    /// What a synchronization takes, at least and at most.
+    pub fsync_us: (u64, u64),
+    /// How often one takes much longer.
+    pub stall: Chance,
     pub(crate) stall_us: u64,
-    pub(crate) tick_jitter_us: u64,
+    /// How late a member's timer is, at most.
+    pub tick_jitter_us: u64,
     /// How far monotonic clocks run fast or slow at most, in parts per million.
     pub(crate) pace_ppm: u64,
-    pub(crate) codec: Chance,
-    pub(crate) told_late: Chance,
+    /// How often a packet goes through the codecs of the wire.
+    pub codec: Chance,
+    /// How often the loss of a connection is noticed late.
+    pub told_late: Chance,
     pub(crate) late_us: u64,
     pub(crate) abrupt: Chance,
-    pub(crate) power: Chance,
-    pub(crate) mid_step: Chance,
-    pub(crate) refuse: Chance,
+    /// How often a crash loses what was not synchronized.
+    pub power: Chance,
+    /// How often a crash falls into the middle of a step.
+    pub mid_step: Chance,
+    /// How often a dial is refused.
+    pub refuse: Chance,
     pub(crate) fault_every_us: u64,
     pub(crate) fault_us: u64,
-    pub(crate) weights: [u64; SwarmFault::ALL.len()],
-    pub(crate) warmup_us: u64,
-    pub(crate) chaos_us: u64,
+    /// How often each kind of fault comes, beside the others.
+    pub weights: [u64; SwarmFault::ALL.len()],
+    /// When faults begin.
+    pub warmup_us: u64,
+    /// How long they go on.
+    pub chaos_us: u64,
     /// Clients of the register workload.
     pub clients: usize,
     /// Registers.
     pub keys: u64,
-    pub(crate) read_percent: u8,
-    pub(crate) cas_percent: u8,
-    pub(crate) think_us: u64,
-    pub(crate) patient_us: u64,
-    pub(crate) op_timeout_us: u64,
-    pub(crate) session_timeout_ms: u64,
+    /// Reads among operations on registers.
+    pub read_percent: u8,
+    /// Compare-and-sets among them.
+    pub cas_percent: u8,
+    /// What a busy client waits between two operations.
+    pub think_us: u64,
+    /// What a patient one waits.
+    pub patient_us: u64,
+    /// How long a client waits for an answer.
+    pub op_timeout_us: u64,
+    /// The time-out that clients ask for.
+    pub session_timeout_ms: u64,
     /// Clients that make ephemeral and sequential nodes.
     pub visitors: usize,
     /// The zxid counter that ends an epoch.

@@ -25,7 +25,6 @@
 mod application;
 mod client;
 mod counters;
-mod disk_sweep;
 mod drawn;
 mod drawn_words;
 mod explore;
@@ -45,16 +44,17 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use counters::Counters;
-pub use disk_sweep::{DiskFailure, Scenario, SweptDisk, live_with_failure, sweep_disk};
 pub use drawn::{Drawn, Only};
 pub use explore::{Bounds, Counterexample, Explored, Model, explore, explore_from, starts};
 pub use harness_core::fault::SwarmFault;
+use harness_world::dice::Dice;
 pub use lab_apps::mutants as recipe_mutants;
 pub use outcome::{Options, Outcome, Rule, Violation};
 pub use script::{Replayed, Script, ScriptError, Shrunk, replay, shrink, write_down};
 pub use traffic::Traffic;
 use world::World;
 pub use world::planned;
+pub use world::{Act, DiskAppointment};
 
 /// Lives through the world of a seed.
 pub fn simulate(seed: u64, options: Options) -> Outcome {
@@ -62,6 +62,20 @@ pub fn simulate(seed: u64, options: Options) -> Outcome {
     // A panicking member leaves a world that is only looked at, not continued.
     let panic = catch_unwind(AssertUnwindSafe(|| world.run())).err();
     world.into_outcome(panic.map(|payload| message_of(payload.as_ref())))
+}
+
+/// Lives through a world of these options in which a script says what happens when, in microseconds, and
+/// which operation of which disk fails. None when that operation was not reached.
+pub fn simulate_appointed(
+    drawn: Drawn,
+    acts: &[(u64, Act)],
+    appointment: DiskAppointment,
+    options: Options,
+) -> Option<Outcome> {
+    let mut world = World::of(drawn, Dice::new(0), options);
+    world.appoint(acts, appointment);
+    world.run();
+    world.was_kept().then(|| world.into_outcome(None))
 }
 
 fn message_of(payload: &(dyn Any + Send)) -> String {

@@ -35,7 +35,7 @@ use crate::network::{Block, EndId, HostIndex};
 use crate::outcome::{Options, Outcome, Rule};
 use crate::script::Prompt;
 use chaos::Chaos;
-pub(crate) use chaos::appointments::{Act, DiskAppointment};
+pub use chaos::appointments::{Act, DiskAppointment};
 use clockwork::Clockwork;
 use clockwork::stage::Stage;
 use ensemble::Ensemble;

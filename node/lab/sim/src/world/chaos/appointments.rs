@@ -7,7 +7,7 @@ use crate::world::Chaos;
 
 /// Something that happens at an appointed moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Act {
+pub enum Act {
     /// A process ends.
     Crash(HostIndex),
     /// A process starts.
@@ -20,13 +20,15 @@ pub(crate) enum Act {
 
 /// The operation of a disk that fails.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct DiskAppointment {
-    pub(crate) host: HostIndex,
+pub struct DiskAppointment {
+    /// The member whose disk it is, counted from 0.
+    pub host: HostIndex,
     /// Counted from the first operation of the disk.
-    pub(crate) nth: u64,
-    pub(crate) kind: ErrorKind,
+    pub nth: u64,
+    /// How it fails.
+    pub kind: ErrorKind,
     /// Power fails at that operation: there is no error that anybody could look at.
-    pub(crate) power: bool,
+    pub power: bool,
 }
 
 impl Chaos {
