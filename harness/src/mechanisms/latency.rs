@@ -158,12 +158,20 @@ impl Held {
         let deadline = Instant::now() + patience;
         let mut seen = Seen::default();
         loop {
-            let network = network::is_as_expected(&**at.cluster, at.in_force).await?;
+            // Where nothing is in force it was looked at already that everybody reaches everybody.
+            let mut network = None;
+            if !at.in_force.is_empty() {
+                network = Some(network::is_as_expected(&**at.cluster, at.in_force).await?);
+            }
             let round = at.cluster.probe(Duration::from_nanos(at.in_force.slows_ns())).await?;
             let arrived = round.probes.iter().filter_map(|probe| Some((probe.pair, vec![probe.took_us?])));
             Seen::add(&mut seen.probes, arrived);
             Seen::add(&mut seen.given, self.by.given(at).await?);
-            let proof = network.and(judge(&seen));
+            let shown = judge(&seen);
+            let proof = match network {
+                Some(network) => network.and(shown),
+                None => shown,
+            };
             if proof.holds && enough(&seen) || Instant::now() >= deadline {
                 return Ok(proof);
             }

@@ -1,8 +1,8 @@
 //! Holds packets of some peers back, by verdicts on a queue of the kernel's (`nfnetlink_queue`).
 //!
 //! A rule at the input hook marks a packet with its sender's place and hands it to the queue; a thread of
-//! this device lets each one in when its time has come, in the order in which they came. What this is not asked
-//! for never meets the queue: the rules name the peers, and none stands while nothing is slow.
+//! this device lets each one in when its time has come, in the order in which they came. What this is not
+//! asked for never meets the queue: the rules name the peers, and none stands while nothing is slow.
 //!
 //! - The table belongs to its socket and the rules let pass where nobody listens, so a network is as ever the
 //!   moment the agent is gone.

@@ -2,11 +2,11 @@
 //!
 //! A kind of fault is a value, one file each, and a line in the list below: its name, its sentence, the
 //! mechanism that a cluster needs for it, the smallest ensemble on which it means anything, and its aim. The
-//! aim decides at the moment of injection whom it hits ([`scene`]), and makes of a shape of [`topology`] what
-//! a [`mechanism`](crate::mechanism) carries out. Several faults may act at once: [`in_force`] is what follows
-//! from all of them together. The swarm of `harness sim` draws from the same catalogue, and what only a virtual
-//! world can do beside it ([`SwarmFault`]). Beside the catalogue there are the faults of the user's own
-//! ([`own`]), which a system's file describes.
+//! aim decides at the moment of injection whom it hits ([`scene`]), and makes of a shape of [`topology`]
+//! what a [`mechanism`](crate::mechanism) carries out. Several faults may act at once: [`in_force`] is what
+//! follows from all of them together. The swarm of `harness sim` draws from the same catalogue, and what
+//! only a virtual world can do beside it ([`SwarmFault`]). Beside the catalogue there are the faults of the
+//! user's own ([`own`]), which a system's file describes.
 
 pub mod application;
 pub mod in_force;

@@ -4,7 +4,7 @@
 //! hand of its own and no schedule, no proofs and no healing that is waited for. The kinds and their names
 //! are the catalogue's.
 
-use crate::mechanism::partition::PARTITION;
+use crate::condition::Quality;
 
 use super::Nemesis;
 
@@ -128,7 +128,9 @@ impl SwarmFault {
     #[must_use]
     pub fn is_partition(self) -> bool {
         match self.entry() {
-            Entry::Nemesis(nemesis) | Half(nemesis, ..) => *nemesis.needs() == PARTITION,
+            Entry::Nemesis(nemesis) | Half(nemesis, ..) => {
+                nemesis.needs().virtually.is_ok_and(|all| all == [Quality::Passage])
+            }
             Virtual(..) => false,
             VirtualCut(..) => true,
         }

@@ -59,7 +59,7 @@ pub fn were_quick(slow: &BTreeMap<Pair, Delay>, than: Duration, probes: &Given) 
     others.sort_unstable();
     match percentile(&others, 50) {
         None => Proof::new(true, "no other direction was left to be probed".to_owned()),
-        Some(median) => Proof::new(median < bound_us, format!("of other probes {}", spread(&others))),
+        Some(median) => Proof::new(median < bound_us, format!("other probes: {}", spread(&others))),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Looks from the inside at members, their network, processes and clocks, and at applications.
 //!
 //! Each mechanism ([`crate::mechanisms`]) proves its faults by some of these: the network is probed one way
-//! at a time, the kernel is asked about processes, a port is asked to answer, a member reads its own clock. What
-//! can't be seen is said to be unverified, and a run with such a fault proves nothing.
+//! at a time, the kernel is asked about processes, a port is asked to answer, a member reads its own clock.
+//! What can't be seen is said to be unverified, and a run with such a fault proves nothing.
 
 pub mod applications;
 pub mod clocks;

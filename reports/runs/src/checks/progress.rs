@@ -9,11 +9,11 @@
 //! It accuses, so it leaves out whatever could be slowness. A fault must have been seen to bite; the network
 //! and the processes must be as they were all through the interval; the machine must not have stood still;
 //! and to what members are told as their patience comes what the harness itself was late. A slow disk keeps
-//! nobody from noticing that a leader is gone, so the short bound asks for that alone; the long one is beyond
-//! any disk. Where something is slow on purpose, bounds grow with it; what is slowed by as much as members'
-//! patience is as good as lost, and nothing is asked. Of a history that was cut short only what stands before
-//! the cut is silence, and one with lines missing in the middle shows none. What a fault of the user's own does to an ensemble nobody knows, so
-//! nothing is asked while one may be at work.
+//! nobody from noticing that a leader is gone, so the short bound asks for that alone; the long one is
+//! beyond any disk. Where something is slow on purpose, bounds grow with it; what is slowed by as much as
+//! members' patience is as good as lost, and nothing is asked. Of a history that was cut short only what
+//! stands before the cut is silence, and one with lines missing in the middle shows none. What a fault of
+//! the user's own does to an ensemble nobody knows, so nothing is asked while one may be at work.
 //!
 //! A system that keeps keys in several places acknowledges as a whole while one key is refused. That breaks
 //! no promise of this check, so it says of what it judged that all keys were taken together, and which key
