@@ -285,10 +285,11 @@ fn shortened(name: String) -> String {
 mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::text::typed;
     use clap::Parser;
 
     fn meant(flags: &str) -> Result<RunOptions, String> {
-        let words = ["harness", "run"].into_iter().chain(flags.split_ascii_whitespace());
+        let words = ["harness", "run"].map(str::to_owned).into_iter().chain(typed::apart(flags));
         let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
         let Command::Run(args) = cli.command else { return Err("not a run".to_owned()) };
         RunOptions::from_args(&args).map_err(|failure| {
@@ -317,7 +318,9 @@ mod tests {
         let java = "--system mixed:2 --set classpath=x.jar:y.jar --set tick=1s --nemesis replace-rolling \
             --interval 6s --seed 3";
         let etcd = "--system etcd --peer-timeout 300ms --mutant cached-reads --nemesis pause-leader --seed 5";
-        for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned(), etcd.to_owned()] {
+        let slow = "--nemesis 'slow-one(latency=2s),kill-one,slow-one(jitter=9ms)' --seed 4".to_owned();
+        for flags in [flags.to_owned(), format!("{flags} --overlap"), java.to_owned(), etcd.to_owned(), slow]
+        {
             let options = meant(&flags).expect("a run");
             let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
             assert_eq!(format!("{options:?}"), format!("{again:?}"));
@@ -347,6 +350,9 @@ mod tests {
             ("--nodes 99", "at most"),
             ("--nemesis partition-leader --nodes 1", "needs at least 2 nodes"),
             ("--nemesis pause-leader --nodes 2", "needs at least 3 nodes"),
+            ("--nemesis 'slow-leader(latncy=2s)'", "it takes latency ("),
+            ("--nemesis 'kill-one,slow-leader(latency=2)'", "from 5ms to 2s"),
+            ("--nemesis 'kill-one(latency=2s)'", "it takes no parameters"),
             ("--nemesis partition-leadre", "did you mean `partition-leader`?"),
             ("--workload registr", "did you mean `register`?"),
             ("--mutant commit-alon", "did you mean `commit-alone`?"),

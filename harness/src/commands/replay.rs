@@ -143,7 +143,7 @@ fn numbers(version: &str) -> Vec<u64> {
 pub(super) fn flags_of(run: &RunInfo, again: &AgainArgs, path: &Path) -> Result<RunArgs, Failure> {
     let command = run.settings.get(AS_A_RUN).unwrap_or(&run.repeat);
     let set = typed::assignments(&run.variables);
-    let words = command.strip_prefix(&set).unwrap_or(command).split_ascii_whitespace();
+    let words = typed::apart(command.strip_prefix(&set).unwrap_or(command));
     let contradicts = || {
         Failure::usage(format!(
             "{}: its run.json contradicts itself, the seed or the nodes are not those of {}",

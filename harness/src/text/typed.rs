@@ -18,6 +18,25 @@ pub fn words(texts: &[String]) -> String {
     texts.iter().map(|text| word(text)).collect::<Vec<_>>().join(" ")
 }
 
+/// The words of a command as [`words`] wrote it. Of the rest of a shell's rules nothing is known.
+pub fn apart(command: &str) -> Vec<String> {
+    let (mut all, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+    let mut letters = command.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\'' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            '\\' if !quoted => word.get_or_insert_default().extend(letters.next()),
+            _ if letter.is_ascii_whitespace() && !quoted => all.extend(word.take()),
+            _ => word.get_or_insert_default().push(letter),
+        }
+    }
+    all.extend(word);
+    all
+}
+
 /// Variables as they are set for one command, with the blank before it.
 pub fn assignments(variables: &BTreeMap<String, String>) -> String {
     variables.iter().map(|(name, value)| format!("{name}={} ", word(value))).collect()
@@ -26,6 +45,13 @@ pub fn assignments(variables: &BTreeMap<String, String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_taken_apart_as_it_was_written() {
+        let all = ["run", "slow-one(latency=9ms)", "it's", "", "two words"].map(str::to_owned);
+        assert_eq!(apart(&words(&all)), all);
+        assert_eq!(apart("  a   b "), ["a", "b"]);
+    }
 
     #[test]
     fn what_a_shell_would_take_apart_is_quoted() {
