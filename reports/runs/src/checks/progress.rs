@@ -27,8 +27,8 @@ use serde_json::json;
 
 use super::Check;
 use super::promises::MINIMUM_EACH;
-use crate::events::{Event, Said};
 use crate::consequence::Consequences;
+use crate::events::{Event, Said};
 use crate::numbers::{duration, len, moment, ns_to_ms, plural};
 use crate::observed::Observed;
 use crate::operations::end_ns;

@@ -7,10 +7,10 @@ use workloads::judge::{Beside, Effort, FaultWindow, Requirements, judge_loaded};
 
 use super::Check;
 use crate::advice;
+use crate::consequence::Consequences;
 use crate::episodes::Episodes;
 use crate::events::{Event, Said, Stamped};
 use crate::idleness;
-use crate::consequence::Consequences;
 use crate::observed::Observed;
 use crate::results::{FaultRecord, RunInfo};
 
