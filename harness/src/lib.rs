@@ -10,15 +10,15 @@
 //!   [`systems`]: which systems can be named.
 //! - [`run`]: one run from its first line to its last, by one [`clock`]; [`sim_run`]: the same in the
 //!   simulator. [`progress`]: what is told meanwhile.
-//! - [`cluster`]: where members run; [`links`]: the network between them; [`events`]: what they say.
-//! - [`nemesis`]: faults and their proof.
+//! - [`cluster`]: where members run, and the sweep of what a killed harness left; [`links`]: the network
+//!   between them; [`events`]: what they say.
+//! - [`nemesis`]: faults as they come and go; [`mechanisms`]: how each is done, and proven.
 //! - [`load`]: clients, sessions, and the history as it is written. [`applications`]: clients that are
 //!   processes of their own. [`wrap`]: commands of the user's own in place of all clients.
 //! - [`judge`]: a history or a run folder, judged within bounds; also one that is still being written.
-//! - [`store`]: run folders, their locks, and the sweeping of what a killed harness left. [`serve`]: the same
-//!   in a browser.
+//! - [`store`]: run folders and their locks. [`serve`]: the same in a browser.
 //! - [`night`]: many runs, within a budget. [`worlds`]: many worlds of the simulator, on all cores.
-//! - [`host`]: what this machine and this process can do.
+//! - [`host`]: this machine, this process and the others.
 
 pub mod applications;
 pub mod cli;

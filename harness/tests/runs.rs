@@ -6,7 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-use harness::cluster::procfs;
+use harness::host::procfs;
 use harness::store::lock::{TOKEN_VARIABLE, owner_of};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

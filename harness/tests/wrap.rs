@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::cluster::procfs;
+use harness::host::procfs;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

@@ -41,8 +41,8 @@ use workloads::{Kind, Op, Outcome};
 
 use crate::clock::{RunClock, RunNs};
 use crate::cluster::process_clock::Clocks;
-use crate::cluster::spawner::Spawner;
 use crate::cluster::{ClockReading, ProcessState};
+use crate::host::spawner::Spawner;
 use crate::store::lock::TOKEN_VARIABLE;
 use network::{Link, Network};
 use process::Process;

@@ -18,8 +18,8 @@ use tokio::sync::{mpsc, watch};
 use super::network::Link;
 use crate::cluster::ProcessState;
 use crate::cluster::member::describe;
-use crate::cluster::procfs;
-use crate::cluster::spawner::Spawner;
+use crate::host::procfs;
+use crate::host::spawner::Spawner;
 
 /// Lines that wait to be taken. Whoever says more waits.
 const MOST_WAITING: usize = 16;

@@ -18,9 +18,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pi
 use tokio::sync::watch;
 
 use super::ProcessState;
-use super::procfs;
-use super::spawner::Spawner;
 use super::voice::{MAX_LINE_BYTES, Place, Voice};
+use crate::host::procfs;
+use crate::host::spawner::Spawner;
 
 /// How often the rest of a group is looked at while it ends.
 const GLANCE: Duration = Duration::from_millis(2);

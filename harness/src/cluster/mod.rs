@@ -12,9 +12,8 @@ pub mod containers;
 pub mod docker;
 pub mod ports;
 pub mod process;
-pub mod procfs;
 pub mod settings;
-pub mod spawner;
+pub mod sweep;
 
 pub(crate) mod member;
 mod observer;

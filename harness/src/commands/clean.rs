@@ -12,10 +12,10 @@ use anyhow::Context;
 
 use super::screen::print;
 use crate::cli::StoreArgs;
-use crate::cluster::procfs;
+use crate::cluster::sweep;
 use crate::exit::{Exit, Failure};
 use crate::host::descriptors;
-use crate::store::sweep;
+use crate::host::procfs;
 
 /// How long the process that is about to end may take.
 const FAREWELL: Duration = Duration::from_secs(10);

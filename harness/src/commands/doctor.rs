@@ -17,11 +17,11 @@ use runs::numbers::count;
 
 use super::screen::print;
 use crate::cluster::ports::{self, Layout};
-use crate::cluster::procfs::Identity;
 use crate::config::usually_wanted;
 use crate::exit::{Exit, Failure};
 use crate::host::descriptors;
 use crate::host::measure::{median_of, median_sync};
+use crate::host::procfs::Identity;
 use crate::systems::{CATALOGUE, usual};
 
 /// A disk slower than this makes every acknowledged write a long one.

@@ -11,10 +11,10 @@ use harness_systems::program;
 use rustix::process::{Pid, getppid, setsid};
 
 use crate::cli::GuardArgs;
-use crate::cluster::procfs;
+use crate::cluster::sweep;
 use crate::exit::{Exit, Failure};
+use crate::host::procfs;
 use crate::store::lock::{self, TOKEN_VARIABLE};
-use crate::store::sweep;
 
 /// Sweeps at most: what starts others while it is swept is found by the next one.
 const MOST_SWEEPS: usize = 20;

@@ -9,6 +9,7 @@ use runs::judge::{FINISHED, Judged};
 use super::check::show;
 use super::clean;
 use crate::cli::{Format, RunArgs};
+use crate::cluster::sweep;
 use crate::config::RunOptions;
 use crate::exit::{Exit, Failure};
 use crate::host::descriptors;
@@ -18,8 +19,8 @@ use crate::progress::Progress;
 use crate::run::interrupt::Interrupt;
 use crate::run::{self, Prepared};
 use crate::sim_run;
+use crate::store::RunFolder;
 use crate::store::folder::Fresh;
-use crate::store::{RunFolder, sweep};
 
 /// Threads of the runtime: the harness must not take the members' processors.
 const WORKERS: usize = 2;

@@ -17,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 use super::protocol::{Answer, Command, Count, EntranceSpec, LinkSpec, Outcome, Pair, ProbeRound, Request};
 use super::rules::Rule;
 use super::server::RENEWAL;
-use crate::cluster::spawner::Spawner;
+use crate::host::spawner::Spawner;
 
 /// An answer that takes longer than this does not come. A round of probes on a machine that loses packets
 /// takes some seconds.

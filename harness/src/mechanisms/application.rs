@@ -7,7 +7,7 @@ use harness_core::proof::Proof;
 use super::{Asked, At, Driver};
 use crate::clock::RunNs;
 use crate::cluster::{Async, Cluster};
-use crate::nemesis::proof::applications;
+use crate::mechanisms::proof::applications;
 
 /// What does it.
 pub(super) const DRIVERS: &[&dyn Driver] = &[&Harms { mechanism: &APPLICATION, can: || Ok(()) }];

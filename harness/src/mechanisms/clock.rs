@@ -11,7 +11,7 @@ use runs::member::MemberId;
 use super::{Asked, At, Driver};
 use crate::clock::{RunNs, milliseconds};
 use crate::cluster::{Async, Cluster};
-use crate::nemesis::proof::clocks;
+use crate::mechanisms::proof::clocks;
 
 /// What does it.
 pub(super) const DRIVERS: &[&dyn Driver] = &[&Shifts];

@@ -7,7 +7,7 @@ use harness_core::proof::Proof;
 use super::{Asked, At, Driver};
 use crate::clock::RunNs;
 use crate::cluster::{Async, Cluster};
-use crate::nemesis::proof::processes;
+use crate::mechanisms::proof::processes;
 
 /// What does it.
 pub(super) const DRIVERS: &[&dyn Driver] = &[&Kills];

@@ -16,8 +16,8 @@ use serde_json::json;
 use super::{Asked, At, Driver};
 use crate::clock::RunNs;
 use crate::cluster::{Async, Cluster};
-use crate::nemesis::proof::given::{Given, were_quick, were_slow};
-use crate::nemesis::proof::network;
+use crate::mechanisms::proof::given::{Given, were_quick, were_slow};
+use crate::mechanisms::proof::network;
 
 /// What does it.
 pub(super) const DRIVERS: &[&dyn Driver] = &[&Held { by: &Links }, &Held { by: &Queues }];

@@ -6,9 +6,11 @@
 //! these files knows them one by one.
 //!
 //! Asked-for is not done: a rule may hit the wrong pair, a signal may come late, a member may be back before
-//! anybody cut it off. So every look asks from the inside ([`crate::nemesis::proof`]), and is held against
+//! anybody cut it off. So every look asks from the inside ([`proof`]), and is held against
 //! what is in force altogether: a probe that another fault keeps from arriving is no leak of this one, and a
 //! member that another fault holds dead is not asked.
+
+pub mod proof;
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -23,10 +25,10 @@ use runs::consequence::Consequences;
 use runs::member::MemberId;
 use runs::views;
 
+use self::proof::all_is_well;
 use crate::applications::Applications;
 use crate::clock::RunNs;
 use crate::cluster::{Async, Cluster};
-use crate::nemesis::proof::all_is_well;
 
 #[cfg(test)]
 mod tests;

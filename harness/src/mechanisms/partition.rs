@@ -8,7 +8,7 @@ use harness_core::proof::Proof;
 use super::{Asked, At, Driver};
 use crate::clock::RunNs;
 use crate::cluster::{Async, Cluster, Traffic};
-use crate::nemesis::proof::network;
+use crate::mechanisms::proof::network;
 
 /// What does it.
 pub(super) const DRIVERS: &[&dyn Driver] = &[&Cuts { mechanism: &PARTITION }];

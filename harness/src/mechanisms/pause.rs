@@ -8,7 +8,7 @@ use super::kill::run_again;
 use super::{Asked, At, Driver};
 use crate::clock::RunNs;
 use crate::cluster::{Async, Cluster, PortState, ProcessState};
-use crate::nemesis::proof::processes;
+use crate::mechanisms::proof::processes;
 
 /// What does it.
 pub(super) const DRIVERS: &[&dyn Driver] = &[&Pauses];

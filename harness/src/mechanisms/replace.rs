@@ -9,7 +9,7 @@ use super::kill::run_again;
 use super::{Asked, At, Driver};
 use crate::clock::RunNs;
 use crate::cluster::{Async, Cluster};
-use crate::nemesis::proof::processes;
+use crate::mechanisms::proof::processes;
 use crate::systems::CATALOGUE;
 
 /// What does it.

@@ -22,7 +22,7 @@ use super::*;
 use crate::cluster::{ClockReading, Cut, PortState, ProcessState, Severing, Traffic};
 use crate::events::EventLog;
 use crate::links::protocol::{Count, ProbeRound, Probed};
-use crate::nemesis::proof::applications::{
+use crate::mechanisms::proof::applications::{
     ApplicationsSeen, application_is_harmed, application_is_well, at_the_end_of_a_cut_application,
 };
 

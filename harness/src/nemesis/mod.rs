@@ -2,12 +2,10 @@
 //!
 //! What a fault is, whom it hits, and what is done about it when is decided in [`harness_core`]: its
 //! catalogue, its schedule and its machine ([`harness_core::nemeses`]). [`runner`] has a cluster do what the
-//! machine decides, by what each [mechanism](crate::mechanisms) has for that; [`proof`] holds the looks from
-//! the inside that they share. Nothing in here knows how a cluster cuts a network, stops a process or shifts
-//! a clock.
+//! machine decides, by what each [mechanism](crate::mechanisms) has for that. Nothing in here knows how a
+//! cluster cuts a network, stops a process or shifts a clock.
 
 pub mod catalogue;
-pub mod proof;
 pub mod runner;
 
 pub use harness_core::fault::Nemesis;

@@ -15,7 +15,7 @@ use runs::views;
 
 use crate::events::EventLog;
 use crate::links::protocol::Pair;
-use crate::nemesis::proof::given;
+use crate::mechanisms::proof::given;
 use harness_core::condition::{Condition, Delay, Quality};
 use harness_core::fault::in_force::{Expected, InForce};
 use harness_core::mechanism::Action;

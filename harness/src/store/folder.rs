@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::lock::RunLock;
-use crate::cluster::procfs;
 use crate::exit::Failure;
+use crate::host::procfs;
 
 /// How the start is written in a folder's name.
 const START_FORMAT: &str = "%Y%m%dT%H%M%SZ";
@@ -222,7 +222,7 @@ impl RunFolder {
 }
 
 /// Removes a `latest` that leads nowhere, and links that a harness was about to make when it was killed.
-pub(super) fn tidy_links(store: &Path) -> io::Result<()> {
+pub(crate) fn tidy_links(store: &Path) -> io::Result<()> {
     for path in read_dir_if_there(store)?.into_iter().filter(|path| path.is_symlink()) {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let maker = name.strip_prefix(&format!(".{LATEST}-")).and_then(|pid| pid.parse::<u32>().ok());
@@ -235,7 +235,7 @@ pub(super) fn tidy_links(store: &Path) -> io::Result<()> {
 }
 
 /// The entries of a folder; none where there is no folder.
-pub(super) fn read_dir_if_there(path: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn read_dir_if_there(path: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {

@@ -15,7 +15,7 @@ use anyhow::{Context, anyhow};
 use harness_systems::bounded;
 use serde::{Deserialize, Serialize};
 
-use crate::cluster::procfs::{self, Identity, Namespaces};
+use crate::host::procfs::{self, Identity, Namespaces};
 
 /// An unlocked run of an owner that can't be looked for is dead when nothing was written in its folder for so
 /// long.

@@ -3,11 +3,9 @@
 //! - [`folder`]: the folder of one run, its files by name.
 //! - [`journal`]: its faults, a line for every step, written the moment it happens.
 //! - [`lock`]: who owns an unfinished run, and whether that process still lives.
-//! - [`sweep`]: removes what a killed harness left.
 
 pub mod folder;
 pub mod journal;
 pub mod lock;
-pub mod sweep;
 
 pub use folder::RunFolder;

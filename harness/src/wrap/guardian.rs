@@ -24,7 +24,7 @@ use rustix::process::{
     set_child_subreaper, setsid, wait, waitid,
 };
 
-use crate::cluster::procfs;
+use crate::host::procfs;
 use crate::store::lock::TOKEN_VARIABLE;
 
 /// Asks the command to end.

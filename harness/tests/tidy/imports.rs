@@ -76,6 +76,21 @@ impl Imports {
         cycles
     }
 
+    /// The same between the folders at the top and the files beside them. The crate's root is above all.
+    pub(crate) fn rooms(&self) -> Self {
+        let room = |module: &Module| module.first().map(|first| vec![first.clone()]);
+        let mut arrows: BTreeMap<Module, BTreeSet<Module>> = BTreeMap::new();
+        for (from, to) in self.arrows() {
+            let (Some(from), Some(to)) = (room(from), room(to)) else { continue };
+            arrows.entry(to.clone()).or_default();
+            let targets = arrows.entry(from.clone()).or_default();
+            if from != to {
+                targets.insert(to);
+            }
+        }
+        Self { arrows }
+    }
+
     fn reached_from(&self, module: &Module) -> BTreeSet<&Module> {
         let mut reached = BTreeSet::new();
         let mut waiting: Vec<&Module> = self.arrows[module].iter().collect();

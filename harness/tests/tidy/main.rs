@@ -281,6 +281,15 @@ fn no_files_of_a_crate_use_each_other() {
     assert!(cycles.is_empty(), "move what they share to a file below them:\n{}", cycles.join("\n"));
 }
 
+#[test]
+fn no_rooms_of_the_bench_use_each_other() {
+    let rooms = Imports::of_crate(&root().join("harness/src")).rooms();
+    let cycles: Vec<String> =
+        rooms.cycles().iter().map(|cycle| cycle.iter().map(shown).collect::<Vec<_>>().join(", ")).collect();
+    assert!(rooms.arrows().any(|(from, _)| shown(from) == "commands"), "the rooms were found");
+    assert!(cycles.is_empty(), "move what they share to a room below them:\n{}", cycles.join("\n"));
+}
+
 /// Modules of the harness that know its command line.
 const COMMAND_LINE: [&str; 2] = ["cli", "commands"];
 

@@ -71,7 +71,7 @@ fn rows(text: &str) -> usize {
 }
 
 #[test]
-fn trouble_in_every_part_is_still_one_screen() {
+fn failures_in_every_part_is_still_one_screen() {
     let mut invented = invented::run(Ending::Violation, 200);
     let story =
         "process 25 was refused to replace 4596 by 5281 in key 0 at member 2, although the register held it";

@@ -1,9 +1,10 @@
 //! The container of the user's client, where that is a service: each of its processes is a command in it.
 //!
-//! The engine starts a command and hands over its streams, but can't end it. One whose input ends is to end
-//! by itself. A command may hang. So a shell, if there is one, first writes its process id and then becomes the
-//! command, and a second command kills it with its group. Without a shell it stays until its container goes.
-//! Nobody reads what it writes meanwhile: its operation may take effect or not, as any without an answer.
+//! The engine starts a command and hands over its streams, but can't end it. One whose input ends is to
+//! end by itself. A command may hang. So a shell, if there is one, first writes its process id and then
+//! becomes the command, and a second command kills it with its group. Without a shell it stays until its
+//! container goes. Nobody reads what it writes meanwhile: its operation may take effect or not, as any
+//! without an answer.
 
 use std::fmt;
 use std::fs::File;

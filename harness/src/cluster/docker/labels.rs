@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::cluster::procfs::{self, Namespaces};
+use crate::host::procfs::{self, Namespaces};
 use crate::store::lock;
 
 /// The run's token, which names its harness: on everything of ours.
@@ -77,7 +77,7 @@ fn own_namespace() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::procfs::Identity;
+    use crate::host::procfs::Identity;
 
     fn token(identity: &Identity) -> String {
         format!("{}.{}.{}.0badcafe", identity.pid, identity.start_ticks, identity.boot_id)

@@ -9,10 +9,10 @@
 //! A member whose program must be process 1 joins the network alone: the engine kills and pauses it.
 //!
 //! A silence between harness and agents is a lease run out: the agents heal everything, end, and take the
-//! members with them, because the kernel ends every process of a namespace with its first. What does not end so
-//! (networks, volumes, images, members that are process 1) carries the run's label. The next start or `harness
-//! clean` sweeps it. A sandbox that ends, or an engine that goes
-//! away, is a failure of the harness and never a fault.
+//! members with them, because the kernel ends every process of a namespace with its first. What does not end
+//! so (networks, volumes, images, members that are process 1) carries the run's label. The next start or
+//! `harness clean` sweeps it. A sandbox that ends, or an engine that goes away, is a failure of the harness
+//! and never a fault.
 //!
 //! - [`place`], [`engine`]: where an engine is, and asking it for things, never without a time-out.
 //! - [`elf`], `image`: this executable as an image of its own; [`pull`]: images of others, where that was
@@ -21,8 +21,8 @@
 //! - `container`, `agent`, `sandbox`, `member`, `specs`: the parts of a member; `process_1`: one whose
 //!   program must be process 1; `auxiliary`: services that are no members.
 //! - `collect`: members' data; `limits`: what they may take of the machine; `failure`: what broke first.
-//! - `member_exec`: commands that ask members; `within`: the user's test commands; `client_container`: processes
-//!   of the user's client.
+//! - `member_exec`: commands that ask members; `within`: the user's test commands; `client_container`:
+//!   processes of the user's client.
 //! - [`ensemble`]: all of it put together; `faults`: what the run does with it.
 
 pub mod elf;

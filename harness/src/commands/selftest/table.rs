@@ -214,7 +214,7 @@ fn end_of_worlds(hunted: &Hunted) -> String {
     text
 }
 
-fn json_of_quarry(outcome: &Outcome) -> Value {
+fn json_of_outcome(outcome: &Outcome) -> Value {
     match outcome {
         Outcome::Found(found) => json!({
             "found": true,
@@ -237,8 +237,8 @@ fn json_of_worlds(hunted: &Hunted) -> anyhow::Result<String> {
                 "bug": row.bug.name(),
                 "origin": row.bug.origin(),
                 "summary": row.bug.summary(),
-                "inside": json_of_quarry(&row.inside),
-                "outside": json_of_quarry(&row.outside),
+                "inside": json_of_outcome(&row.inside),
+                "outside": json_of_outcome(&row.outside),
                 "shrunk": row.size.map(|size| json!({
                     "events": size.events,
                     "members": size.members,

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, pidfd_send_signal};
 
-use super::folder::{self, RunFolder, read_dir_if_there};
-use super::lock::{self, TOKEN_VARIABLE};
 #[cfg(feature = "docker")]
-use crate::cluster::docker;
-use crate::cluster::procfs::{self, Identity, Namespaces};
+use super::docker;
+use crate::host::procfs::{self, Identity, Namespaces};
+use crate::store::folder::{self, RunFolder, read_dir_if_there};
+use crate::store::lock::{self, TOKEN_VARIABLE};
 
 /// How long processes that were killed are waited for, all of them.
 const PATIENCE: Duration = Duration::from_secs(5);
