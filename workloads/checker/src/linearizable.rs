@@ -9,7 +9,8 @@ use crate::budget::Budget;
 use crate::figures;
 use crate::history::{History, Op};
 use crate::parallel;
-use crate::register::{self, Algorithm, Decision, Problem, explain};
+use crate::register::{self, Decision, Problem, explain};
+use crate::search::Algorithm;
 use crate::verdict::{CheckResult, Counterexample, Judged, PartOrder, Verdict};
 
 /// The name of the check.
@@ -143,7 +144,7 @@ pub fn merge(results: Vec<KeyResult>) -> CheckResult {
         .iter()
         .map(|key| {
             json!({"key": key.key, "verdict": key.verdict, "ops": key.ops, "open": key.open,
-                   "decided_by": key.decided_by, "reason": key.reason})
+                   "decided_by": key.decided_by.map(Algorithm::as_str), "reason": key.reason})
         })
         .collect();
     let mut result = CheckResult::new(NAME, verdict, summary).with_evidence(json!({"keys": per_key}));

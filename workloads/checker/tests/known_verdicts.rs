@@ -3,8 +3,8 @@
 //! Those in `tests/histories` are this project's own and always judged; their names begin with the verdict.
 //! Those of Porcupine and Knossos are judged when they are there: in the folder that `CHECKER_HISTORIES`
 //! names, else in `../shared/histories` beside the workspace, with a table `verdicts.tsv` of file, model and
-//! verdict. Registers are judged twice: by the algorithms that know them, and as any other object by the
-//! searches that take every model.
+//! verdict. Registers are judged twice: by what they know of their own, and as any other object by the searches
+//! that take every model.
 //!
 //! A member may give up, which is printed; a member that disagrees is wrong. With `CHECKER_TABLE` set, each
 //! file's line is printed.
@@ -23,13 +23,12 @@ use checker::model::mutex::Mutex;
 use checker::model::register::Register;
 use checker::model::{Call, Model, pair};
 use checker::register::blocks::{self, Tested};
-use checker::register::{Found, Problem, dfs, frontier, order, witness};
+use checker::register::{Problem, order, witness};
 use checker::verdict::Verdict;
 use checker::{Budget, linearizable, search};
 
-/// Steps that a member may take before it gives up. The plain search prunes nothing and is lost early.
-const STEPS: u64 = 2_000_000;
-const PLAIN_STEPS: u64 = 300_000;
+/// Steps that a search may take before it gives up.
+const STEPS: u64 = 20_000_000;
 const MEMORY_BYTES: usize = 256 << 20;
 
 /// Who judged, and what it said: whether the history is linearizable, or nothing. Members that do not claim a
@@ -72,17 +71,6 @@ fn of_register(problem: &Problem) -> Said {
     if witness::by_version(problem).is_some_and(|order| order::verify(problem, &order).is_ok()) {
         said.push(("witness", Some(true)));
     }
-    let search = |steps, run: fn(&Problem, &mut Meter) -> Found| match run(
-        problem,
-        &mut Meter::new(&Budget::new(steps, MEMORY_BYTES)),
-    ) {
-        Found::Order => Some(true),
-        Found::NoOrder { .. } => Some(false),
-        Found::GaveUp(_) => None,
-    };
-    said.push(("frontier", search(STEPS, frontier::search)));
-    said.push(("depth first", search(STEPS, dfs::reduced)));
-    said.push(("plain depth first", search(PLAIN_STEPS, dfs::plain)));
     said
 }
 
@@ -120,7 +108,7 @@ where
     calls.iter().for_each(|call| parts.entry(model.part(&call.op)).or_default().push(call));
     let all = |member: Member<M>| {
         let verdicts = parts.values().map(|calls| {
-            match member(model, calls, &mut Meter::new(&Budget::new(10 * STEPS, MEMORY_BYTES))) {
+            match member(model, calls, &mut Meter::new(&Budget::new(STEPS, MEMORY_BYTES))) {
                 search::Found::Order(_) => Verdict::Valid,
                 search::Found::NoOrder { .. } => Verdict::Invalid,
                 search::Found::GaveUp { .. } => Verdict::Unknown,

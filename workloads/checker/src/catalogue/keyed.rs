@@ -3,7 +3,8 @@
 
 use crate::history::{Datum, Record};
 use crate::model::Model;
-use crate::model::register::{Number, Register, RegisterOp};
+use crate::model::register::{Action, Register};
+use crate::register::Val;
 
 /// A register for each key.
 #[derive(Debug)]
@@ -18,19 +19,19 @@ impl Default for Registers {
 }
 
 impl Model for Registers {
-    type Op = (u64, RegisterOp);
+    type Op = (u64, Action);
     /// Of one key: each is a part.
-    type State = Number;
+    type State = Val;
 
     fn name(&self) -> &'static str {
         "registers"
     }
 
-    fn initial(&self) -> Number {
+    fn initial(&self) -> Val {
         self.0.initial()
     }
 
-    fn apply(&self, state: &Number, (_, op): &Self::Op) -> Option<Number> {
+    fn apply(&self, state: &Val, (_, op): &Self::Op) -> Option<Val> {
         self.0.apply(state, op)
     }
 

@@ -53,6 +53,11 @@ impl<M: Model> Keyed<M> {
     }
 }
 
+/// An element of the object under a key.
+fn tagged(key: u32, element: u64) -> u64 {
+    u64::from(key) << 32 ^ element
+}
+
 impl<M: Model> Model for Keyed<M> {
     /// The number of the key, and what is done with its object.
     type Op = (u32, M::Op);
@@ -125,13 +130,13 @@ impl<M: Model> Model for Keyed<M> {
         key == other_key && self.object.same(op, other)
     }
 
-    /// Taken out of one object or of all that have it: what remains of each has an order if the whole has.
-    fn elements(&self, (_, op): &Self::Op) -> Vec<u64> {
-        self.object.elements(op)
+    /// Each under its key; elements of an object are fewer than 2^32.
+    fn elements(&self, (key, op): &Self::Op) -> Vec<u64> {
+        self.object.elements(op).into_iter().map(|element| tagged(*key, element)).collect()
     }
 
     fn without(&self, (key, op): &Self::Op, gone: &dyn Fn(u64) -> bool) -> Option<Self::Op> {
-        self.object.without(op, gone).map(|op| (*key, op))
+        self.object.without(op, &|element| gone(tagged(*key, element))).map(|op| (*key, op))
     }
 
     fn held_bytes(&self, states: &Self::State) -> usize {
@@ -183,6 +188,10 @@ impl<M: Model> Model for Keyed<M> {
             return super::Shortcut::None;
         }
         let inner: Vec<Call<M::Op>> = calls.iter().map(|call| Self::inner(call)).collect();
-        self.object.shortcut(&inner.iter().collect::<Vec<_>>())
+        let mut known = self.object.shortcut(&inner.iter().collect::<Vec<_>>());
+        if let super::Shortcut::Refuted { elements, .. } = &mut known {
+            elements.iter_mut().for_each(|element| *element = tagged(calls[0].op.0, *element));
+        }
+        known
     }
 }

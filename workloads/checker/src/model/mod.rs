@@ -152,6 +152,18 @@ pub trait Model {
         Some(op.clone())
     }
 
+    /// Observations that must go too when some elements are taken out of these operations, by place: what goes
+    /// may be the reason for their answers. What is left must have an order if these have one.
+    fn unfair(&self, _calls: &[&Call<Self::Op>], _gone: &dyn Fn(u64) -> bool) -> Vec<usize> {
+        Vec::new()
+    }
+
+    /// Whether a counterexample has to be one beside all changes that it leaves out, too: then an observation
+    /// that is the reason why a change can be left out is not left out itself.
+    fn shows_reasons(&self) -> bool {
+        false
+    }
+
     /// Bytes that this state holds for itself, beside its own size and what it shares with others.
     fn held_bytes(&self, _state: &Self::State) -> usize {
         0

@@ -1,41 +1,38 @@
-//! A register with read, write and compare-and-set, for the general searches.
+//! A register with read, write and compare-and-set.
 //!
-//! [`crate::register`] judges registers faster, by algorithms that know them. This model is the same object
-//! in the form that every condition and every search of this crate takes.
+//! [`crate::register`] decides most histories of registers without a search, and leaves the others to the
+//! searches of any object, for which the register is a model like another.
 //!
 //! Histories from elsewhere differ in what a failed compare-and-set says. In the text logs of etcd's tests it
 //! says that the register did not hold what was asked for; in Knossos it did not happen, for whatever reason.
 //! What is less is the default: it accuses nobody wrongly. The same goes for a read of nothing, which in
 //! Knossos says nothing.
+//!
+//! What nobody reads or asks for is one value to the searches: writes of such values do the same.
 
-use super::Model;
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use super::names::Names;
+use super::{Call, Model};
 use crate::history::{BAD_VERSION, Datum, EventKind, Record};
-
-/// A value's number; 0 is nothing.
-pub type Number = u32;
+use crate::register::part;
+pub use crate::register::problem::Action;
+use crate::register::problem::{Entry, NIL, Problem, Val};
 
 /// A register.
 #[derive(Debug)]
 pub struct Register {
-    names: Names,
-    initial: Number,
+    names: Arc<Names>,
+    initial: Val,
     refusals_observe: bool,
     nothing_is_read: bool,
+    /// What is read or asked for, if all other values are to be one.
+    asked_for: Option<HashSet<Val>>,
 }
 
-/// What can be done with a register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RegisterOp {
-    /// It held this value.
-    Read(Number),
-    /// It holds this value from here on.
-    Write(Number),
-    /// It held the first and holds the second from here on.
-    Cas(Number, Number),
-    /// It did not hold this value.
-    Refused(Number),
-}
+/// The value that stands for all that nobody asks for.
+const ANY: Val = Val::MAX;
 
 impl Default for Register {
     fn default() -> Self {
@@ -51,7 +48,8 @@ impl Register {
         // The first two numbers are always to be had.
         let nothing = names.number(&Datum::Nil).unwrap_or(0);
         let initial = names.number(initial).unwrap_or(nothing);
-        Self { names, initial, refusals_observe: false, nothing_is_read: false }
+        let names = Arc::new(names);
+        Self { names, initial, refusals_observe: false, nothing_is_read: false, asked_for: None }
     }
 
     /// The same, where a compare-and-set that failed without an error, or because of the version, says that
@@ -67,50 +65,69 @@ impl Register {
         Self { nothing_is_read: true, ..self }
     }
 
-    fn read(&self, answered: &Record) -> Result<Option<RegisterOp>, String> {
+    /// One that nobody wrote at first, as these operations can tell it.
+    pub(crate) fn seeing(calls: &[&Call<Action>]) -> Self {
+        let register = Self::default();
+        register.as_seen_by(calls).unwrap_or(register)
+    }
+
+    fn read(&self, answered: &Record) -> Result<Option<Action>, String> {
         if answered.value.is_nil() && !self.nothing_is_read {
             return Ok(None);
         }
-        self.names.number(&answered.value).map(|value| Some(RegisterOp::Read(value)))
+        self.names.number(&answered.value).map(|value| Some(Action::Read(value)))
     }
 
-    fn cas(&self, invoked: &Record, refused: bool) -> Result<RegisterOp, String> {
+    fn cas(&self, invoked: &Record, refused: bool) -> Result<Action, String> {
         let Some([from, to]) = invoked.value.as_list() else {
             return Err("a cas needs two values, what is expected and what is written".to_owned());
         };
         let (from, to) = (self.names.number(from)?, self.names.number(to)?);
-        Ok(if refused { RegisterOp::Refused(from) } else { RegisterOp::Cas(from, to) })
+        Ok(if refused { Action::Refused(from) } else { Action::Cas { from, to } })
+    }
+
+    /// The value as the history can tell it from others.
+    fn told(&self, value: Val) -> Val {
+        match &self.asked_for {
+            Some(asked_for) if !asked_for.contains(&value) => ANY,
+            _ => value,
+        }
+    }
+
+    /// Whether a value is kept when some are taken out.
+    fn keeps(&self, value: Val, gone: &dyn Fn(u64) -> bool) -> bool {
+        value == self.initial || !gone(value.into())
     }
 }
 
 impl Model for Register {
-    type Op = RegisterOp;
-    type State = Number;
+    type Op = Action;
+    type State = Val;
 
     fn name(&self) -> &'static str {
         "cas-register"
     }
 
-    fn initial(&self) -> Number {
+    fn initial(&self) -> Val {
         self.initial
     }
 
-    fn apply(&self, &state: &Number, op: &RegisterOp) -> Option<Number> {
-        match *op {
-            RegisterOp::Read(value) => (state == value).then_some(state),
-            RegisterOp::Write(to) => Some(to),
-            RegisterOp::Cas(from, to) => (state == from).then_some(to),
-            RegisterOp::Refused(from) => (state != from).then_some(state),
-        }
+    fn apply(&self, &state: &Val, op: &Action) -> Option<Val> {
+        op.apply(state).map(|next| if next == state { state } else { self.told(next) })
     }
 
-    fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<RegisterOp>, String> {
+    fn as_seen_by(&self, calls: &[&Call<Action>]) -> Option<Self> {
+        let asked_for = calls.iter().filter_map(|call| call.op.mentioned()).chain([self.initial]).collect();
+        Some(Self { names: Arc::clone(&self.names), asked_for: Some(asked_for), ..*self })
+    }
+
+    fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<Action>, String> {
         let ended = completed.map(|completed| completed.kind);
         match (&*invoked.f, completed) {
             ("read", Some(completed)) if ended == Some(EventKind::Ok) => self.read(completed),
             ("read", _) => Ok(None),
             ("write", _) if ended == Some(EventKind::Fail) => Ok(None),
-            ("write", _) => self.names.number(&invoked.value).map(|value| Some(RegisterOp::Write(value))),
+            ("write", _) => self.names.number(&invoked.value).map(|value| Some(Action::Write(value))),
             ("cas", Some(failed)) if failed.kind == EventKind::Fail => {
                 let compared = failed.error.as_deref().is_none_or(|error| error == BAD_VERSION);
                 if compared && self.refusals_observe { self.cas(invoked, true).map(Some) } else { Ok(None) }
@@ -120,51 +137,71 @@ impl Model for Register {
         }
     }
 
-    fn changes(&self, op: &RegisterOp) -> bool {
-        !matches!(op, RegisterOp::Read(_))
+    fn changes(&self, op: &Action) -> bool {
+        !matches!(op, Action::Read(_))
     }
 
-    fn observes(&self, op: &RegisterOp) -> bool {
-        matches!(op, RegisterOp::Read(_) | RegisterOp::Refused(_))
+    fn observes(&self, op: &Action) -> bool {
+        op.changes_nothing()
     }
 
-    fn same(&self, one: &RegisterOp, other: &RegisterOp) -> bool {
-        one == other
-    }
-
-    fn elements(&self, op: &RegisterOp) -> Vec<u64> {
-        match *op {
-            RegisterOp::Read(value) | RegisterOp::Write(value) | RegisterOp::Refused(value) => {
-                vec![value.into()]
+    fn same(&self, one: &Action, other: &Action) -> bool {
+        match (*one, *other) {
+            (Action::Write(one), Action::Write(other)) => self.told(one) == self.told(other),
+            (Action::Cas { from, to }, Action::Cas { from: other_from, to: other_to }) => {
+                from == other_from && self.told(to) == self.told(other_to)
             }
-            RegisterOp::Cas(from, to) => vec![from.into(), to.into()],
+            (one, other) => one == other,
         }
     }
 
-    /// The argument is in [`crate::register::shrink`]. A refusal from s may owe its being right to a change
-    /// that is taken out, so it is taken out with the first element.
-    fn without(&self, op: &RegisterOp, gone: &dyn Fn(u64) -> bool) -> Option<RegisterOp> {
-        let gone = |value: Number| value != self.initial && gone(value.into());
+    fn elements(&self, op: &Action) -> Vec<u64> {
+        op.written().into_iter().chain(op.mentioned()).map(u64::from).collect()
+    }
+
+    /// The argument is in [`crate::register::part`].
+    fn without(&self, op: &Action, gone: &dyn Fn(u64) -> bool) -> Option<Action> {
+        part::left_of(*op, |value| self.keeps(value, gone))
+    }
+
+    fn unfair(&self, calls: &[&Call<Action>], gone: &dyn Fn(u64) -> bool) -> Vec<usize> {
+        if !calls.iter().any(|call| matches!(call.op, Action::Refused(_))) {
+            return Vec::new();
+        }
+        if self.initial == NIL {
+            return part::unfair(&Problem::new(entries(calls)), |value| self.keeps(value, gone));
+        }
+        // Nobody there knows of another beginning, which is one more source.
+        (0..calls.len()).filter(|&at| matches!(calls[at].op, Action::Refused(_))).collect()
+    }
+
+    fn shows_reasons(&self) -> bool {
+        true
+    }
+
+    fn describe(&self, op: &Action) -> String {
+        let name = |value: Val| self.names.name(value);
         match *op {
-            RegisterOp::Read(value) | RegisterOp::Write(value) => (!gone(value)).then_some(*op),
-            RegisterOp::Cas(_, to) if gone(to) => None,
-            RegisterOp::Cas(from, to) if gone(from) => Some(RegisterOp::Write(to)),
-            RegisterOp::Cas(..) => Some(*op),
-            RegisterOp::Refused(_) => None,
+            Action::Read(value) => format!("read → {}", name(value)),
+            Action::Write(value) => format!("write {}", name(value)),
+            Action::Cas { from, to } => format!("cas {} → {}", name(from), name(to)),
+            Action::Refused(from) => format!("cas from {}, refused", name(from)),
         }
     }
 
-    fn describe(&self, op: &RegisterOp) -> String {
-        let name = |value: Number| self.names.name(value);
-        match *op {
-            RegisterOp::Read(value) => format!("read → {}", name(value)),
-            RegisterOp::Write(value) => format!("write {}", name(value)),
-            RegisterOp::Cas(from, to) => format!("cas {} → {}", name(from), name(to)),
-            RegisterOp::Refused(from) => format!("cas from {}, refused", name(from)),
-        }
-    }
-
-    fn show(&self, &state: &Number) -> Option<String> {
+    fn show(&self, &state: &Val) -> Option<String> {
         Some(self.names.name(state).to_string())
     }
+}
+
+/// The calls, by call, as algorithms that know registers take them.
+fn entries(calls: &[&Call<Action>]) -> Vec<Entry> {
+    let entry = |(op, call): (usize, &&Call<Action>)| Entry {
+        call: call.call,
+        ret: call.ret,
+        action: call.op,
+        version: None,
+        op,
+    };
+    calls.iter().enumerate().map(entry).collect()
 }

@@ -1,25 +1,32 @@
 //! Says in one sentence why there is no order of a register's operations.
 //!
-//! Drawing is shared by all (`Counterexample::drawn`). The sentence stays apart from that of any object
-//! (`search/explain`): what contradicts itself on a register has a name, such as a value that nobody wrote or
-//! that had been replaced. Of an object in general only the states are known that its operations do not fit.
+//! What contradicts itself on a register has a name, such as a value that nobody wrote or that had been
+//! replaced. Where nothing does, the sentence is that of any object (`search/explain`): which operation has no
+//! place, and what the register could hold until it returned.
 
-use super::blocks::{Contradiction, Ends};
-use super::problem::{Problem, Val};
-use super::shrink::Shrunk;
-use super::{Found, dead_ends};
+use super::blocks::{self, Contradiction, Ends, Tested};
+use super::problem::{Entry, NIL, Problem, Val};
+use crate::budget::Budget;
 use crate::history::{Op, OpKind, Outcome, called, describe, returned};
+use crate::model::register::{Action, Register};
+use crate::search::Found;
+use crate::search::explain::{MAX_STATES, until};
+use crate::search::shrink::Shrunk;
 use crate::verdict::{Counterexample, OpView};
+
+/// A part of a register's history that has no order.
+type Part = Shrunk<Action>;
 
 /// The counterexample of a violation among `ops`, the list that `problem` was made from.
 #[must_use]
-pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counterexample {
+pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Part) -> Counterexample {
     let op = |part: usize| ops[problem.entries[shrunk.from[part]].op];
-    let (mut sentence, culprit) = match &shrunk.contradiction {
+    let contradiction = contradiction(problem, shrunk);
+    let (mut sentence, culprit) = match &contradiction {
         Some(contradiction) => told(contradiction, &op),
         None => stuck(shrunk, &op),
     };
-    if let Some(contradiction) = &shrunk.contradiction
+    if let Some(contradiction) = &contradiction
         && counts(ops)
     {
         sentence.push_str(of_increments(contradiction, ops, &op));
@@ -27,6 +34,17 @@ pub fn counterexample(problem: &Problem, ops: &[&Op], shrunk: &Shrunk) -> Counte
     let rechecked = matches!(shrunk.plain, Found::NoOrder { .. });
     let view = |part: usize, impossible: bool| OpView::of(op(part), impossible);
     Counterexample::drawn(sentence, shrunk.from.len(), culprit, view, ops.len(), rechecked)
+}
+
+/// Why the part has no order, if the test by blocks sees it. What the part takes for open may have returned,
+/// which makes a contradiction no less of one.
+fn contradiction(problem: &Problem, shrunk: &Part) -> Option<Contradiction> {
+    let entries = shrunk.part.iter().zip(&shrunk.from);
+    let entries = entries.map(|(call, &from)| Entry { action: call.op, ..problem.entries[from] });
+    match blocks::test(&Problem::new(entries.collect())) {
+        Tested::Refuted(contradiction) => Some(contradiction),
+        Tested::Order(_) | Tested::Ambiguous => None,
+    }
 }
 
 /// Whether the register is used as a counter: all that changes it are compare-and-sets to a larger value, but
@@ -170,51 +188,32 @@ fn entangled<'a>(
 
 /// When no two operations contradict each other outright: what the register may hold at the moment, and why
 /// that does not do.
-fn stuck<'a>(shrunk: &Shrunk, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
+fn stuck<'a>(shrunk: &Part, op: &impl Fn(usize) -> &'a Op) -> (String, Option<usize>) {
     let count = shrunk.from.len();
     let others = match count {
         2 => "the other operation".to_owned(),
         _ => format!("the {} other operations", count - 1),
     };
-    let dead_ends = dead_ends::of(&shrunk.part).unwrap_or_default();
-    let value = |holds: Val| value_name(shrunk, holds, op);
-    match (dead_ends.first(), shrunk.stuck_at) {
-        (_, Some(at)) if count == 1 => {
-            let why = match shrunk.part.entries[at].action.required() {
-                Some(_) => "although nobody had ever asked to write that when it returned",
-                None => "although nobody had ever written anything",
-            };
-            (format!("{}, {why}", describe(op(at))), Some(at))
-        }
-        (Some(first), _) if dead_ends.iter().all(|end| end.blocked == first.blocked) => {
-            let held: Vec<String> = dead_ends.iter().map(|end| value(end.holds)).collect();
-            let text = format!(
-                "{}, but in every order that explains {others} the register holds {} then",
-                describe(op(first.blocked)),
-                listed_values(&held)
-            );
-            (text, Some(first.blocked))
-        }
-        (Some(first), _) => {
-            let ends = dead_ends.iter().map(|end| {
-                format!("the register holds {} when {}", value(end.holds), describe(op(end.blocked)))
-            });
-            let text = format!(
-                "no order explains the answers of these {count} operations: {}",
-                ends.collect::<Vec<_>>().join("; or ")
-            );
-            let culprit = shrunk.stuck_at.filter(|at| dead_ends.iter().any(|end| end.blocked == *at));
-            (text, culprit.or(Some(first.blocked)))
-        }
-        (None, Some(at)) if at < count => {
-            let text = format!(
-                "{}; no order of these {count} operations explains all their answers",
-                describe(op(at))
-            );
-            (text, Some(at))
-        }
-        _ => (format!("no order of {count} operations explains all their answers"), None),
+    let Found::NoOrder { stuck_at: at } = shrunk.plain else {
+        return (format!("no order of {count} operations explains all their answers"), None);
+    };
+    let what = describe(op(at));
+    if count == 1 {
+        let why = match shrunk.part[at].op.required() {
+            Some(_) => "although nobody had ever asked to write that when it returned",
+            None => "although nobody had ever written anything",
+        };
+        return (format!("{what}, {why}"), Some(at));
     }
+    let states = until(&Register::default(), &shrunk.calls(), at, &Budget::default()).unwrap_or_default();
+    let text = if states.is_empty() || states.len() > MAX_STATES {
+        format!("{what}; no order of these {count} operations explains all their answers")
+    } else {
+        let held: Vec<String> = states.into_iter().map(|holds| value_name(shrunk, holds, op)).collect();
+        let held = listed_values(&held);
+        format!("{what}, but in every order that explains {others} the register holds {held} then")
+    };
+    (text, Some(at))
 }
 
 fn listed_values(values: &[String]) -> String {
@@ -226,12 +225,12 @@ fn listed_values(values: &[String]) -> String {
 }
 
 /// A value as the operations have it.
-fn value_name<'a>(shrunk: &Shrunk, value: Val, op: &impl Fn(usize) -> &'a Op) -> String {
-    let entries = shrunk.part.entries.iter().enumerate();
-    let shown = entries.filter_map(|(at, entry)| match (entry.action.written(), op(at).kind()) {
-        (Some(to), OpKind::Read { value: Some(read) }) if to == value => Some(read),
-        (Some(to), kind) if to == value => kind.written(),
+fn value_name<'a>(shrunk: &Part, value: Val, op: &impl Fn(usize) -> &'a Op) -> String {
+    let shown = shrunk.part.iter().enumerate().filter_map(|(at, call)| match op(at).kind() {
+        OpKind::Read { value: Some(read) } if call.op.required() == Some(value) => Some(read),
+        kind if call.op.written() == Some(value) => kind.written(),
         _ => None,
     });
-    shown.map(|value| value.to_string()).next().unwrap_or_else(|| "nothing".to_owned())
+    let mut shown = shown.filter(|_| value != NIL);
+    shown.next().map_or_else(|| "nothing".to_owned(), |value| value.to_string())
 }

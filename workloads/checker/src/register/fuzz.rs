@@ -1,4 +1,5 @@
-//! Every algorithm against a brute-force oracle, on many small histories.
+//! What a register knows of its own against a brute-force oracle, on many small histories. The searches have
+//! theirs ([`crate::search`]).
 //!
 //! This is where a clever checker is found wrong. Most histories are answers of a simulated register, with up
 //! to two of them falsified; the others have answers out of the air. They have two to six processes, few
@@ -7,14 +8,15 @@
 //! number.
 
 use super::blocks::{self, Tested};
-use super::mutant::{self, Mutant};
-use super::problem::{Action, Entry, NIL, Problem, Val};
-use super::{
-    Algorithm, Decision, Found, Searched, check, dfs, frontier, judge, order, repair, shrink, witness,
-};
+use super::portfolio::calls;
+use super::problem::{Action, Entry, NIL, Problem, Val, index};
+use super::{Decision, check, judge, order, part, repair, witness};
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
 use crate::history::NEVER;
+use crate::model::register::Register;
+use crate::search::sabotage::{self, Rule};
+use crate::search::{Algorithm, Found, plain};
 
 pub(crate) const USUAL_CASES: u64 = 20_000;
 
@@ -238,19 +240,13 @@ fn meter() -> Meter {
     Meter::new(&Budget::default())
 }
 
-fn search_says(found: Found) -> bool {
-    match found {
-        Found::Order => true,
+/// What the plain search says.
+fn plainly(problem: &Problem) -> bool {
+    let calls = calls(problem);
+    match plain::search(&Register::default(), &calls.iter().collect::<Vec<_>>(), &mut meter()) {
+        Found::Order(_) => true,
         Found::NoOrder { .. } => false,
-        Found::GaveUp(why) => panic!("gave up on a small history: {why}"),
-    }
-}
-
-fn an_order_is_one(problem: &Problem, searched: &Searched) -> bool {
-    match (&searched.found, &searched.order) {
-        (Found::Order, Some(order)) => order::verify(problem, order).is_ok(),
-        (Found::Order, None) => false,
-        _ => true,
+        Found::GaveUp { why, .. } => panic!("gave up on a small history: {why}"),
     }
 }
 
@@ -277,7 +273,7 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
             met.invalid += 1
         }
         let context = || format!("seed {seed}, oracle {truth}: {:#?}", problem.entries);
-        searches_are_right(&problem, truth, &context);
+        assert_eq!(plainly(&problem), truth, "plain {}", context());
         blocks_are_right(&problem, truth, &mut met, &context);
         if let Some(order) = witness::by_version(&problem)
             && order::verify(&problem, &order).is_ok()
@@ -299,16 +295,6 @@ fn every_member_of_the_portfolio_agrees_with_the_oracle() {
     ] {
         assert!(count >= enough, "only {count} {what}");
     }
-}
-
-fn searches_are_right(problem: &Problem, truth: bool, context: &dyn Fn() -> String) {
-    assert_eq!(search_says(dfs::plain(problem, &mut meter())), truth, "plain {}", context());
-    assert_eq!(search_says(dfs::reduced(problem, &mut meter())), truth, "depth first {}", context());
-    assert_eq!(search_says(frontier::search(problem, &mut meter())), truth, "frontier {}", context());
-    let by_frontier = frontier::search_for(problem, true, &mut meter());
-    assert!(an_order_is_one(problem, &by_frontier), "frontier {by_frontier:?} {}", context());
-    let by_depth = dfs::search(problem, &mut meter());
-    assert!(an_order_is_one(problem, &by_depth), "depth first {by_depth:?} {}", context());
 }
 
 fn blocks_are_right(problem: &Problem, truth: bool, met: &mut Met, context: &dyn Fn() -> String) {
@@ -346,43 +332,22 @@ fn portfolio_is_right(problem: &Problem, truth: bool, context: &dyn Fn() -> Stri
         }
         Decision::Violation(shrunk) => {
             assert!(!truth, "portfolio {}", context());
-            assert!(!oracle(&shrunk.part), "the part is no violation {:?} {}", shrunk.part, context());
-            assert!(shrunk.part.entries.len() <= problem.entries.len());
+            let part = shrunk.part.iter().zip(&shrunk.from).map(|(call, &from)| Entry {
+                action: call.op,
+                ret: call.ret,
+                ..problem.entries[from]
+            });
+            let part = Problem::new(part.collect());
+            assert!(!oracle(&part), "the part is no violation {part:?} {}", context());
+            assert!(part.entries.len() <= problem.entries.len());
             // What is shown must be enough: with all changes and nothing else that was looked at, still none.
             let is_shown =
                 |at: &usize| !problem.entries[*at].action.changes_nothing() || shrunk.from.contains(at);
             let shown = (0..problem.entries.len()).filter(is_shown).map(|at| problem.entries[at]);
-            assert!(!oracle(&Problem::new(shown.collect())), "not enough {:?} {}", shrunk.part, context());
+            assert!(!oracle(&Problem::new(shown.collect())), "not enough {part:?} {}", context());
         }
         Decision::Undecided { reason } => panic!("{reason} {}", context()),
     }
-}
-
-#[test]
-fn a_part_of_a_linearizable_history_is_linearizable() {
-    let mut parts = 0;
-    for seed in 0..cases() {
-        let mut chance = Chance(seed ^ 0x5eed_0000);
-        let shape = Shape::small(&mut chance);
-        let problem = Problem::new(simulated(&mut chance, &shape));
-        if !oracle(&problem) {
-            panic!("a simulated history has no order, seed {seed}: {:#?}", problem.entries);
-        }
-        for _ in 0..4 {
-            let mask = chance.next();
-            let part = shrink::random_part(&problem, mask);
-            assert!(oracle(&part), "seed {seed}: the part {:#?} of {:#?}", part.entries, problem.entries);
-            parts += usize::from(part.entries.len() > 1 && part.has_refused);
-            let stretch = shrink::random_stretch(&problem, chance.next());
-            assert!(
-                oracle(&stretch),
-                "seed {seed}: the time {:#?} of {:#?}",
-                stretch.entries,
-                problem.entries
-            );
-        }
-    }
-    assert!(u64::try_from(parts).unwrap() > cases() / 20, "only {parts} parts had refusals");
 }
 
 #[test]
@@ -394,12 +359,9 @@ fn an_unobserved_open_write_may_be_the_only_reason_for_a_refusal() {
         entry(3, 4, Action::Refused(1)),
     ];
     let with = Problem::new(entries.clone());
-    assert!(search_says(frontier::search(&with, &mut meter())));
-    assert!(search_says(dfs::reduced(&with, &mut meter())));
     assert!(matches!(check(&with, &Budget::default()).decision, Decision::Linearizable { .. }));
     entries.remove(1);
     let without = Problem::new(entries);
-    assert!(!search_says(frontier::search(&without, &mut meter())));
     assert!(matches!(check(&without, &Budget::default()).decision, Decision::Violation(_)));
 }
 
@@ -415,14 +377,12 @@ fn longer_histories_of_a_real_register_are_valid_and_the_searches_agree_on_falsi
         assert!(matches!(truthful, Decision::Linearizable { .. }), "seed {seed}: {truthful:?}");
         falsify(&mut entries, &mut chance);
         let problem = Problem::new(entries);
-        let truth = search_says(dfs::plain(&problem, &mut meter()));
+        let truth = plainly(&problem);
         if truth {
             valid += 1
         } else {
             invalid += 1
         }
-        assert_eq!(search_says(frontier::search(&problem, &mut meter())), truth, "frontier, seed {seed}");
-        assert_eq!(search_says(dfs::reduced(&problem, &mut meter())), truth, "depth first, seed {seed}");
         match check(&problem, &Budget::default()).decision {
             Decision::Linearizable { .. } => assert!(truth, "portfolio, seed {seed}"),
             Decision::Violation(shrunk) => {
@@ -465,7 +425,7 @@ fn a_key_of_a_long_run_is_decided_by_its_versions_and_refuted_when_a_read_is_fal
         match check(&Problem::new(entries), &Budget::default()).decision {
             Decision::Violation(shrunk) => {
                 assert!(matches!(shrunk.plain, Found::NoOrder { .. }));
-                assert!(shrunk.part.entries.len() <= 8, "seed {seed}: {:#?}", shrunk.part.entries);
+                assert!(shrunk.part.len() <= 8, "seed {seed}: {:#?}", shrunk.part);
             }
             other => panic!("seed {seed}: {other:?}"),
         }
@@ -484,98 +444,94 @@ fn an_open_compare_and_set_explains_one_refusal_only_even_if_its_value_returns()
     ];
     let twice = Problem::new(entries.clone());
     assert!(!oracle(&twice));
-    assert!(!search_says(frontier::search(&twice, &mut meter())));
-    assert!(!search_says(dfs::reduced(&twice, &mut meter())));
+    assert!(matches!(check(&twice, &Budget::default()).decision, Decision::Violation(_)));
     entries.push(entry(9, NEVER, Action::Cas { from: 1, to: 3 }));
     // Called before the second refusal returned, as an excuse has to be.
     entries.iter_mut().filter(|entry| entry.call == 7).for_each(|entry| entry.ret = 10);
     let enough = Problem::new(entries);
     assert!(oracle(&enough));
-    assert!(search_says(frontier::search(&enough, &mut meter())));
-    assert!(search_says(dfs::reduced(&enough, &mut meter())));
+    assert!(matches!(check(&enough, &Budget::default()).decision, Decision::Linearizable { .. }));
 }
 
-/// Whether the fuzzing above notices that something is wrong, within so many histories.
-fn is_noticed(problem: &Problem, truth: bool, mask: u64) -> bool {
-    let says = |found: Found| search_says(found) != truth;
-    let orders = || {
-        !an_order_is_one(problem, &frontier::search_for(problem, true, &mut meter()))
-            || !an_order_is_one(problem, &dfs::search(problem, &mut meter()))
+/// The part of the values that a mask chooses, without the reads and refusals that it chooses.
+fn random_part(problem: &Problem, mask: u64) -> Problem {
+    let bit = |at: usize| mask >> (at % 48) & 1 == 1;
+    let entries = problem.entries.iter().enumerate();
+    let entries =
+        entries.filter(|(at, entry)| !(entry.action.changes_nothing() && bit(at + 20) && bit(at + 7)));
+    let rest = Problem::new(entries.map(|(_, entry)| *entry).collect());
+    let values = (0..problem.values()).filter(|&value| bit(value)).map(|value| Val::try_from(value).unwrap());
+    let values: Vec<Val> = values.filter(|&value| index(value) < rest.values()).collect();
+    part::of_values(&rest, values).0
+}
+
+#[test]
+fn a_part_of_a_linearizable_history_is_linearizable() {
+    let mut parts = 0;
+    for seed in 0..cases() {
+        let mut chance = Chance(seed ^ 0x5eed_0000);
+        let shape = Shape::small(&mut chance);
+        let problem = Problem::new(simulated(&mut chance, &shape));
+        for _ in 0..4 {
+            let part = random_part(&problem, chance.next());
+            assert!(oracle(&part), "seed {seed}: the part {:#?} of {:#?}", part.entries, problem.entries);
+            parts += usize::from(part.entries.len() > 1 && part.has_refused);
+        }
+    }
+    assert!(u64::try_from(parts).unwrap() > cases() / 20, "only {parts} parts had refusals");
+}
+
+/// A history that chance makes too rarely: a refusal that comes while the value is there, and a second change
+/// to that value which could excuse it.
+fn excused() -> Problem {
+    let entry = |call, ret, action| Entry { call, ret, action, version: None, op: 0 };
+    Problem::new(vec![
+        entry(0, 3, Action::Write(3)),
+        entry(1, 5, Action::Read(3)),
+        entry(2, 9, Action::Cas { from: 3, to: 1 }),
+        entry(4, 6, Action::Refused(3)),
+        entry(7, 10, Action::Read(1)),
+        entry(8, 12, Action::Cas { from: 1, to: 3 }),
+        entry(11, 13, Action::Refused(0)),
+        entry(14, 15, Action::Cas { from: 3, to: 2 }),
+    ])
+}
+
+#[test]
+fn a_broken_rule_of_what_is_fair_is_noticed() {
+    let is_wrong = |problem: &Problem, mask: u64| oracle(problem) && !oracle(&random_part(problem, mask));
+    let notices = || {
+        (0..200).any(|mask| is_wrong(&excused(), Chance(mask).next()))
+            || (0..40_000).any(|seed| is_wrong(&random_problem(seed), Chance(seed).next()))
     };
-    let placed = || match blocks::test(problem) {
+    assert!(!notices());
+    for rule in [
+        Rule::EveryRefusalIsFair,
+        Rule::FairWithSeveralSources,
+        Rule::FairIfNeededEver,
+        Rule::AnyShieldIsFair,
+    ] {
+        assert!(sabotage::with(rule, notices), "{rule:?}");
+    }
+}
+
+/// Whether an order with all refusals in it is none.
+fn is_misplaced(problem: &Problem) -> bool {
+    match blocks::test(problem) {
         Tested::Order(order) => {
             let fits = order::place_what_fits(problem, &order, &mut meter()).unwrap();
             let strict = fits.misfits == 0 && problem.entries.iter().all(|entry| !entry.is_open());
             strict && order::verify(problem, &fits.order).is_err()
         }
         _ => false,
-    };
-    says(frontier::search(problem, &mut meter()))
-        || placed()
-        || says(dfs::reduced(problem, &mut meter()))
-        || orders()
-        || (truth && !oracle(&shrink::random_part(problem, mask)))
-        || (truth && !oracle(&shrink::random_stretch(problem, mask)))
+    }
 }
 
-/// Histories that chance makes too rarely.
-fn directed(number: u64) -> Option<Problem> {
-    let entry = |call, ret, action| Entry { call, ret, action, version: None, op: 0 };
-    let entries = match number {
-        // Either of two open changes explains the first read, but only the write explains the second.
-        0 => vec![
-            entry(0, 1, Action::Write(1)),
-            entry(2, NEVER, Action::Write(2)),
-            entry(3, NEVER, Action::Cas { from: 1, to: 2 }),
-            entry(4, 5, Action::Read(2)),
-            entry(6, 7, Action::Write(3)),
-            entry(8, 9, Action::Read(2)),
-        ],
-        // Of two writes of one value the one that returns later is needed later.
-        1 => vec![
-            entry(0, 9, Action::Write(1)),
-            entry(1, 3, Action::Write(1)),
-            entry(4, 5, Action::Write(2)),
-            entry(6, 7, Action::Read(1)),
-        ],
-        // A refusal that comes while the value is there, and a second change to that value which could excuse
-        // it.
-        2 => vec![
-            entry(0, 3, Action::Write(3)),
-            entry(1, 5, Action::Read(3)),
-            entry(2, 9, Action::Cas { from: 3, to: 1 }),
-            entry(4, 6, Action::Refused(3)),
-            entry(7, 10, Action::Read(1)),
-            entry(8, 12, Action::Cas { from: 1, to: 3 }),
-            entry(11, 13, Action::Refused(0)),
-            entry(14, 15, Action::Cas { from: 3, to: 2 }),
-        ],
-        _ => return None,
-    };
-    Some(Problem::new(entries))
-}
-
-fn noticed_after(mutant: Option<Mutant>, histories: u64) -> Option<u64> {
-    (0..histories).find(|&seed| {
-        let problem = directed(seed).unwrap_or_else(|| random_problem(seed));
-        let truth = oracle(&problem);
-        // Which values a part is made of is drawn too; the third history needs this draw.
-        let mask = Chance(if seed == 2 { 22_512 } else { seed }).next();
-        match mutant {
-            Some(mutant) => mutant::with(mutant, || is_noticed(&problem, truth, mask)),
-            None => is_noticed(&problem, truth, mask),
-        }
-    })
-}
-
-/// Breaks each rule in turn. What only makes a search slower can't be noticed, and is listed as such.
 #[test]
-fn every_broken_rule_is_noticed_and_none_when_none_is_broken() {
-    const HISTORIES: u64 = 20_000;
-    assert_eq!(noticed_after(None, 2_000), None);
-    let noticed: Vec<(Mutant, Option<u64>)> =
-        Mutant::ALL.into_iter().map(|mutant| (mutant, noticed_after(Some(mutant), HISTORIES))).collect();
-    for (mutant, after) in &noticed {
-        assert_eq!(after.is_some(), !mutant.is_harmless(), "{mutant:?}: {noticed:?}");
+fn a_broken_rule_of_placing_refusals_is_noticed() {
+    let notices = || (0..20_000).any(|seed| is_misplaced(&random_problem(seed)));
+    assert!(!notices());
+    for rule in [Rule::PlacedWithoutLooking, Rule::PlacedWithoutFloor] {
+        assert!(sabotage::with(rule, notices), "{rule:?}");
     }
 }

@@ -5,12 +5,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
-use super::mutant::{self, Mutant};
 use super::problem::{Action, Entry, NIL, Problem, Val, index};
-use super::reduce::Spares;
+use super::spares::Spares;
 use crate::budget::{Budget, Exhausted, Meter};
 use crate::confirm::{Span, Unfit, confirm};
 use crate::history::{NEVER, Rank};
+use crate::search::sabotage::{Rule, is_broken};
 
 /// Confirms that `order` (indices of entries) is a linearization.
 ///
@@ -74,7 +74,7 @@ pub(super) fn place_what_fits(
             returned.pop();
         }
         let (first, last) = placing.gaps.range(entry.call, entry.ret);
-        let start = if mutant::is(Mutant::PlacedWithoutFloor) { first } else { first.max(floor) };
+        let start = if is_broken(Rule::PlacedWithoutFloor) { first } else { first.max(floor) };
         let gap = placing.fitting_gap(entry, from, start, last, meter)?.unwrap_or_else(|| {
             misfits += 1;
             start.min(last)
@@ -115,7 +115,7 @@ impl Placing<'_> {
         while gap <= last
             && self.gaps.state[gap] == from
             && !self.spent.contains(&gap)
-            && !mutant::is(Mutant::PlacedWithoutLooking)
+            && !is_broken(Rule::PlacedWithoutLooking)
         {
             meter.step()?;
             let end = index(self.gaps.end[gap]);

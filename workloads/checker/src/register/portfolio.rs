@@ -1,43 +1,15 @@
 //! Which algorithm is tried when, and what is made of its answer.
 
-use serde::{Deserialize, Serialize};
-
-use super::blocks::{self, Contradiction, Tested};
-use super::problem::Problem;
+use super::blocks::{self, Tested};
+use super::problem::{NIL, Problem, Val, index};
 use super::repair::Unrepaired;
-use super::shrink::{self, Shrunk, UniqueValues};
-use super::{Found, Reached, Searched, dfs, frontier, order, repair, witness};
-use crate::budget::{Budget, Exhausted, Meter};
-
-/// A member of the portfolio.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Algorithm {
-    /// The test by blocks.
-    NearLinear,
-    /// The order by version.
-    Witness,
-    /// The order by blocks, with refused compare-and-sets placed in it.
-    NearLinearOrder,
-    /// Breadth-first search.
-    Frontier,
-    /// Depth-first search.
-    DepthFirst,
-}
-
-impl Algorithm {
-    /// The name in results.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NearLinear => "near-linear",
-            Self::Witness => "witness",
-            Self::NearLinearOrder => "near-linear-order",
-            Self::Frontier => "frontier",
-            Self::DepthFirst => "depth-first",
-        }
-    }
-}
+use super::spares::asked_for;
+use super::{order, part, repair, witness};
+use crate::budget::{Budget, Meter};
+use crate::model::Call;
+use crate::model::register::{Action, Register};
+use crate::search::shrink::{self, Object, Shrunk};
+use crate::search::{self, Algorithm, Found, How};
 
 /// The answer about one register.
 #[derive(Clone, Debug)]
@@ -57,19 +29,14 @@ pub enum Decision {
         /// for.
         witness: Option<Vec<usize>>,
     },
-    /// None exists.
-    Violation(Shrunk),
+    /// None exists: this part of the entries shows it.
+    Violation(Shrunk<Action>),
     /// Not decided.
     Undecided {
         /// Why.
         reason: String,
     },
 }
-
-/// Steps of the searches' first round; each round has [`ROUND_GROWTH`] times the one before. The two searches
-/// take turns because each is quick where the other is lost.
-const FIRST_ROUND_STEPS: u64 = 1 << 15;
-const ROUND_GROWTH: u64 = 8;
 
 /// Judges one register.
 #[must_use]
@@ -93,17 +60,6 @@ pub fn judge(problem: &Problem, budget: &Budget, wants_order: bool) -> Judgement
     }
 }
 
-/// The answer alone: whether an order exists, if that can be told within the budget. [`judge`] also explains,
-/// which for a violation takes longer than to find it.
-#[must_use]
-pub fn has_order(problem: &Problem, budget: &Budget) -> Option<bool> {
-    match decide(problem, budget, false).answer {
-        Answer::Linearizable { .. } => Some(true),
-        Answer::Refuted(_) => Some(false),
-        Answer::Undecided { .. } => None,
-    }
-}
-
 struct Decided {
     answer: Answer,
     by: Option<Algorithm>,
@@ -117,39 +73,81 @@ enum Answer {
 
 /// How it is known that there is no order, from where an explanation begins.
 enum Refutation {
-    /// The blocks contradict each other.
-    Blocks(Contradiction),
-    /// So do those of the values that come from one operation each.
-    UniqueValues(UniqueValues),
-    /// A search could not place this entry.
-    Stuck(usize),
+    /// What is known of these values contradicts itself, in these entries.
+    Contradiction { values: Vec<Val>, named: Vec<usize> },
+    /// A search of these entries could not place this one of them.
+    Stuck { at: usize, among: Vec<usize> },
     /// A part is known already.
-    Shown(Shrunk),
+    Shown(Shrunk<Action>),
 }
 
 impl Refutation {
-    fn explain(self, problem: &Problem, budget: &Budget) -> Shrunk {
+    fn explain(self, problem: &Problem, budget: &Budget) -> Shrunk<Action> {
+        let register = Register::default();
+        let object = Object::plain(&register);
         match self {
-            Self::Blocks(contradiction) => shrink::from_contradiction(problem, &contradiction, budget),
-            Self::UniqueValues(found) => shrink::from_unique_values(problem, found, budget),
-            Self::Stuck(at) => shrink::from_stuck(problem, at, budget),
+            Self::Contradiction { values, named } => {
+                let (few, from) = part::of_values(problem, values);
+                let few = calls(&few).into_iter().zip(from).map(|(call, at)| (at, call));
+                let is_refusal = |call: &Call<Action>| matches!(call.op, Action::Refused(_));
+                // A refusal and all that it contradicts are shown; no other refusal is.
+                let (held, few): (Vec<_>, Vec<_>) = few
+                    .filter(|(at, call)| !is_refusal(call) || named.contains(at))
+                    .partition(|(_, call)| is_refusal(call));
+                if held.is_empty() {
+                    let shrunk = shrink::by_elements(object, few, budget);
+                    return shrunk.unwrap_or_else(|| {
+                        shrink::as_it_is(object, calls(problem).into_iter().enumerate().collect(), budget)
+                    });
+                }
+                let mut few: Vec<_> = few
+                    .into_iter()
+                    .filter(|(at, call)| !call.op.changes_nothing() || named.contains(at))
+                    .chain(held)
+                    .collect();
+                few.sort_unstable_by_key(|(_, call)| call.call);
+                shrink::as_it_is(object, few, budget)
+            }
+            Self::Stuck { at, among } => {
+                let all = calls(problem);
+                let few: Vec<&Call<Action>> = among.iter().map(|&at| &all[at]).collect();
+                let object = Object { seen: &Register::seeing(&few), ..object };
+                let shrunk = shrink::from_stuck(object, &few, at, budget);
+                Shrunk { from: shrunk.from.into_iter().map(|at| among[at]).collect(), ..shrunk }
+            }
             Self::Shown(shrunk) => shrunk,
         }
     }
 }
 
+/// The entries as the searches of any object take them.
+pub(super) fn calls(problem: &Problem) -> Vec<Call<Action>> {
+    let call = |entry: &super::Entry| Call {
+        op: entry.action,
+        call: entry.call,
+        ret: entry.ret,
+        process: 0,
+        index: 0,
+        invoke_ns: 0,
+        complete_ns: None,
+    };
+    problem.entries.iter().map(call).collect()
+}
+
+/// What is known without a search of the whole; else by the searches.
 fn decide(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
     let by_blocks = match blocks::test(problem) {
         Tested::Refuted(contradiction) => {
-            return refuted(Refutation::Blocks(contradiction), Algorithm::NearLinear);
+            let (values, named) = blocks::values_of(problem, &contradiction);
+            return refuted(Refutation::Contradiction { values, named }, Algorithm::Shortcut);
         }
         Tested::Order(order) if order::verify(problem, &order).is_ok() => {
-            return linearizable(order, Algorithm::NearLinear);
+            return linearizable(order, Algorithm::Shortcut);
         }
         Tested::Order(order) => Some(order),
         Tested::Ambiguous => {
-            if let Some(found) = shrink::among_unique_values(problem) {
-                return refuted(Refutation::UniqueValues(found), Algorithm::NearLinear);
+            if let Some(contradiction) = among_unique_values(problem) {
+                return refuted(contradiction, Algorithm::Shortcut);
             }
             None
         }
@@ -167,7 +165,7 @@ fn decide(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
     {
         return decided;
     }
-    search(problem, budget, wants_order)
+    by_search(problem, budget, wants_order)
 }
 
 fn refuted(refutation: Refutation, by: Algorithm) -> Decided {
@@ -182,6 +180,25 @@ fn undecided(reason: String) -> Decided {
     Decided { answer: Answer::Undecided { reason }, by: None }
 }
 
+/// A contradiction among the values that come from one operation each, in a history where others come from
+/// several: the part of those values is fair, and the test by blocks applies to it.
+fn among_unique_values(problem: &Problem) -> Option<Refutation> {
+    let values = (NIL + 1..).take(problem.values() - 1);
+    let unique: Vec<Val> = values.filter(|&value| problem.is_single_source(value)).collect();
+    if unique.is_empty() {
+        return None;
+    }
+    let (part, from) = part::of_values(problem, unique);
+    match blocks::test(&part) {
+        Tested::Refuted(contradiction) => {
+            let (values, named) = blocks::values_of(&part, &contradiction);
+            let named = named.into_iter().map(|at| from[at]).collect();
+            Some(Refutation::Contradiction { values, named })
+        }
+        Tested::Order(_) | Tested::Ambiguous => None,
+    }
+}
+
 /// The order by blocks with the refused compare-and-sets in it; where that can't be had, what is around the
 /// one that has no place may be a violation by itself.
 fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<Decided> {
@@ -190,86 +207,58 @@ fn with_refusals(problem: &Problem, order: &[usize], budget: &Budget) -> Option<
         if placed.misfits == 0 { Ok(placed.order) } else { repair::settle(problem, placed.order, budget) };
     match settled {
         Ok(order) if order::verify(problem, &order).is_ok() => {
-            Some(linearizable(order, Algorithm::NearLinearOrder))
+            Some(linearizable(order, Algorithm::ShortcutOrder))
         }
         Err(Unrepaired::Around(at)) => {
-            let shrunk = shrink::around(problem, at, budget)?;
-            Some(refuted(Refutation::Shown(shrunk), Algorithm::NearLinearOrder))
+            let (register, whole) = (Register::default(), calls(problem));
+            let whole: Vec<&Call<Action>> = whole.iter().collect();
+            let shrunk = shrink::around(Object::plain(&register), &whole, at, budget)?;
+            Some(refuted(Refutation::Shown(shrunk), Algorithm::ShortcutOrder))
         }
         Ok(_) | Err(Unrepaired::Exhausted(_)) => None,
     }
 }
 
-type Run<'a> = dyn Fn(&mut Meter) -> Searched + 'a;
-
-fn search(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
-    let mut spent = 0_u64;
-    let mut round = FIRST_ROUND_STEPS;
-    let mut gave_up: [Option<(Exhausted, Reached)>; 2] = [None, None];
-    let by_frontier = |meter: &mut Meter| frontier::search_for(problem, wants_order, meter);
-    let by_depth = |meter: &mut Meter| dfs::search(problem, meter);
-    let searches: [(Algorithm, &Run<'_>); 2] =
-        [(Algorithm::Frontier, &by_frontier), (Algorithm::DepthFirst, &by_depth)];
-    // More steps do not help a search that lacks anything else.
-    let wants_more =
-        |gave_up: &Option<(Exhausted, Reached)>| matches!(gave_up, None | Some((Exhausted::Steps, _)));
-    loop {
-        for (nth, (algorithm, run)) in searches.iter().enumerate() {
-            if !wants_more(&gave_up[nth]) {
-                continue;
-            }
-            // Near the end of the budget each of those that are still to come gets its share.
-            let sharing = gave_up[nth..].iter().filter(|gave_up| wants_more(gave_up)).count();
-            let share = (budget.steps - spent).div_ceil(u64::try_from(sharing).unwrap_or(1));
-            let mut meter = Meter::new(&budget.with_steps(round.min(share)));
-            let Searched { found, order, reached } = run(&mut meter);
-            spent += meter.spent();
-            match found {
-                Found::Order => {
-                    return match order {
-                        Some(order) if order::verify(problem, &order).is_err() => undecided(format!(
-                            "{} found an order that is none: a bug of this checker",
-                            algorithm.as_str()
-                        )),
-                        witness => Decided { answer: Answer::Linearizable { witness }, by: Some(*algorithm) },
-                    };
+/// By the searches of any object. A change of unknown fate whose value nobody asks for may be absent, unless
+/// a refusal may be due to it.
+fn by_search(problem: &Problem, budget: &Budget, wants_order: bool) -> Decided {
+    let asked_for = asked_for(problem);
+    let may_be_absent = |at: usize| {
+        let entry = &problem.entries[at];
+        let unasked = entry.action.written().is_some_and(|to| !asked_for[index(to)]);
+        entry.is_open() && unasked && !problem.has_refused
+    };
+    let kept: Vec<usize> = (0..problem.entries.len()).filter(|&at| !may_be_absent(at)).collect();
+    let whole = calls(problem);
+    let few: Vec<&Call<Action>> = kept.iter().map(|&at| &whole[at]).collect();
+    let register = Register::seeing(&few);
+    match search::decide(&register, &few, budget, wants_order) {
+        search::Decision::Order(order, by) => {
+            let order: Option<Vec<usize>> = order.map(|order| order.iter().map(|&at| kept[at]).collect());
+            match &order {
+                Some(order) if order::verify(problem, order).is_err() => {
+                    undecided(format!("{} found an order that is none: a bug of this checker", by.as_str()))
                 }
-                Found::NoOrder { stuck_at } => {
-                    return refuted(Refutation::Stuck(stuck_at), *algorithm);
-                }
-                Found::GaveUp(why) => gave_up[nth] = Some((why, reached)),
+                _ => Decided { answer: Answer::Linearizable { witness: order }, by: Some(by) },
             }
         }
-        if spent >= budget.steps || !gave_up.iter().any(wants_more) {
-            return undecided(reason(&searches.map(|(algorithm, _)| algorithm), &gave_up));
+        search::Decision::Refuted { how: How::Stuck(at), by } => {
+            refuted(Refutation::Stuck { at, among: kept }, by)
         }
-        round = round.saturating_mul(ROUND_GROWTH);
+        search::Decision::Refuted { how: How::Elements(..), .. } => {
+            undecided("the searches know no elements".to_owned())
+        }
+        search::Decision::Undecided(reason) => undecided(reason),
     }
-}
-
-/// Why each search gave up, and where.
-fn reason(algorithms: &[Algorithm], gave_up: &[Option<(Exhausted, Reached)>]) -> String {
-    let parts: Vec<String> = algorithms
-        .iter()
-        .zip(gave_up)
-        .map(|(algorithm, gave_up)| {
-            let name = if *algorithm == Algorithm::Frontier { "breadth first" } else { "depth first" };
-            match gave_up {
-                Some((why, reached)) => format!("{name}: {reached}; {why}"),
-                None => format!("{name}: {}", Exhausted::Steps),
-            }
-        })
-        .collect();
-    parts.join(". ")
 }
 
 /// A violation stands only if the part of the history that is shown for it is one by the plain search too.
 /// The plain search may give up on a part that could not be made small; an outright contradiction between the
 /// two means that this checker is wrong somewhere, and then nothing is claimed.
-fn violation(shrunk: Shrunk, by: Option<Algorithm>) -> Judgement {
+fn violation(shrunk: Shrunk<Action>, by: Option<Algorithm>) -> Judgement {
     let decision = match shrunk.plain {
-        Found::NoOrder { .. } | Found::GaveUp(_) => Decision::Violation(shrunk),
-        Found::Order => Decision::Undecided {
+        Found::NoOrder { .. } | Found::GaveUp { .. } => Decision::Violation(shrunk),
+        Found::Order(_) => Decision::Undecided {
             reason: format!(
                 "{} refuted the history, the plain search did not: a bug of this checker",
                 by.map_or("nobody", Algorithm::as_str)

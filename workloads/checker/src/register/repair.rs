@@ -12,11 +12,14 @@
 //! few times; then the caller has to search the whole. And what is repaired is confirmed as a whole, like any
 //! other order.
 
+use super::portfolio::calls;
 use super::problem::{Action, Entry, NIL, Problem, Val};
-use super::reduce::Spares;
-use super::{Found, Searched, dfs, frontier};
+use super::spares::Spares;
 use crate::budget::{Budget, Exhausted, Meter};
 use crate::history::NEVER;
+use crate::model::Call;
+use crate::model::register::Register;
+use crate::search::{Found, depth_first, frontier};
 
 /// Operations before and after the one that does not fit, in the first stretch and in further ones.
 const MARGINS: [usize; 5] = [8, 24, 80, 240, 720];
@@ -91,29 +94,12 @@ fn rearranged(
         members.extend(unused.writes.iter().take(SPARES));
         let local = Local::of(problem, &members, initial);
         let steps = STEPS_PER_MARGIN * u64::try_from(margin).unwrap_or(u64::MAX);
-        // Each is quick where the other is lost.
-        for search in [dfs::search, breadth_first] {
-            let mut local_meter = Meter::new(&budget.with_steps(steps));
-            let searched = search(&local.problem, &mut local_meter);
-            meter.pay(local_meter.spent()).map_err(Unrepaired::Exhausted)?;
-            match searched.found {
-                Found::Order => {
-                    if let Some(found) = searched.order {
-                        let order = found.into_iter().filter_map(|at| local.whole(at)).collect();
-                        return Ok(Stretch { start, end, initial, order });
-                    }
-                }
-                // Both are complete.
-                Found::NoOrder { .. } => break,
-                Found::GaveUp(_) => {}
-            }
+        if let Some(found) = local.order(&budget.with_steps(steps), meter)? {
+            let order = found.into_iter().filter_map(|at| local.whole(at)).collect();
+            return Ok(Stretch { start, end, initial, order });
         }
     }
     Err(Unrepaired::Around(order[position]))
-}
-
-fn breadth_first(problem: &Problem, meter: &mut Meter) -> Searched {
-    frontier::search_for(problem, true, meter)
 }
 
 /// Unobserved open writes that the order does not use yet, by call.
@@ -171,6 +157,28 @@ impl Local {
         let problem = Problem::new(entries);
         let members = problem.entries.iter().map(|entry| entry.op).collect();
         Self { problem, members }
+    }
+
+    /// An order, if one of the searches finds one: each is quick where the other is lost.
+    fn order(&self, budget: &Budget, meter: &mut Meter) -> Result<Option<Vec<usize>>, Unrepaired> {
+        let calls = calls(&self.problem);
+        let calls: Vec<&Call<Action>> = calls.iter().collect();
+        let register = Register::seeing(&calls);
+        let by_depth = |meter: &mut Meter| depth_first::search(&register, &calls, meter);
+        let by_breadth = |meter: &mut Meter| frontier::search(&register, &calls, true, meter);
+        let searches: [&dyn Fn(&mut Meter) -> Found; 2] = [&by_depth, &by_breadth];
+        for search in searches {
+            let mut local = Meter::new(budget);
+            let found = search(&mut local);
+            meter.pay(local.spent()).map_err(Unrepaired::Exhausted)?;
+            match found {
+                Found::Order(order) => return Ok(order),
+                // Both are complete.
+                Found::NoOrder { .. } => return Ok(None),
+                Found::GaveUp { .. } => {}
+            }
+        }
+        Ok(None)
     }
 
     fn whole(&self, at: usize) -> Option<usize> {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::order::place_refused;
 use super::problem::{Action, NIL, Problem, Val};
-use super::reduce::Spares;
+use super::spares::Spares;
 use crate::history::{NEVER, Rank};
 
 /// The order by version, with refused compare-and-sets placed where they fit; none when versions are missing

@@ -15,7 +15,6 @@
 //! to be tried; where many are dead ends it is the frontier that answers.
 
 use super::Found;
-#[cfg(test)]
 use super::sabotage::{Rule, is_broken};
 use crate::budget::Meter;
 use crate::hash::{self, FINGERPRINT_BYTES, Fingerprints};
@@ -174,10 +173,9 @@ impl<'a, M: Model> Search<'a, M> {
     }
 
     /// Whether an order that goes on from here can as well go on with this one.
-    fn is_forced(&self, at: usize, _next: &M::State) -> bool {
-        #[cfg(test)]
+    fn is_forced(&self, at: usize, next: &M::State) -> bool {
         if is_broken(Rule::EagerForAll) {
-            return *_next == self.state;
+            return *next == self.state;
         }
         self.observes[at]
     }
@@ -244,7 +242,6 @@ fn ahead<M: Model>(model: &M, calls: &[&Call<M::Op>], observes: &[bool]) -> Vec<
 }
 
 fn same<M: Model>(model: &M, one: &M::Op, other: &M::Op) -> bool {
-    #[cfg(test)]
     if is_broken(Rule::AllAreSame) {
         return true;
     }
@@ -252,7 +249,6 @@ fn same<M: Model>(model: &M, one: &M::Op, other: &M::Op) -> bool {
 }
 
 fn returns_first(one: Rank, other: Rank) -> bool {
-    #[cfg(test)]
     if is_broken(Rule::LaterOfSame) {
         return one > other;
     }

@@ -10,7 +10,7 @@ use crate::model::{Call, Model};
 use crate::verdict::{Counterexample, OpView};
 
 /// Of the states that are possible this many are told.
-const MAX_STATES: usize = 4;
+pub(crate) const MAX_STATES: usize = 4;
 const STEPS: u64 = 1_000_000;
 
 /// The counterexample of a violation among these operations of a part of the object.
@@ -81,8 +81,8 @@ fn told<M: Model>(
     }
 }
 
-/// What the object can be until the culprit returns.
-fn until<M: Model>(
+/// What the object can be until the culprit returns; no more states than are told, and one.
+pub(crate) fn until<M: Model>(
     model: &M,
     calls: &[&Call<M::Op>],
     culprit: usize,

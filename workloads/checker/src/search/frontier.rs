@@ -22,7 +22,6 @@
 //!    duty less.
 
 use super::Found;
-#[cfg(test)]
 use super::sabotage::{Rule, is_broken};
 use super::window::{Link, Window};
 use crate::budget::{Exhausted, Meter};
@@ -292,7 +291,6 @@ fn place<M: Model, const N: usize>(
             }
         }
     }
-    #[cfg(test)]
     if is_broken(Rule::EagerForAll) {
         for other in window.occupied().collect::<Vec<_>>() {
             if !has(&next.placed, other) && window.apply(state, other) == Some(state) {
@@ -498,12 +496,6 @@ impl<const N: usize> Antichain<N> {
         *head = new;
     }
 
-    #[cfg(not(test))]
-    fn misjudged(&self, observed: Mask<N>, unspent: Mask<N>, _: &Config<N>) -> (Mask<N>, Mask<N>) {
-        (observed, unspent)
-    }
-
-    #[cfg(test)]
     fn misjudged(&self, observed: Mask<N>, unspent: Mask<N>, config: &Config<N>) -> (Mask<N>, Mask<N>) {
         if is_broken(Rule::SpendthriftWins) {
             return (observed, zip(&self.kinds.open, &config.placed, |open, placed| open & placed));

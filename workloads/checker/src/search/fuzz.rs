@@ -19,7 +19,7 @@ use crate::model::keyed::Keyed;
 use crate::model::kv::{Kv, KvOp};
 use crate::model::mutex::{Mutex, MutexOp};
 use crate::model::queue::{Queue, QueueOp};
-use crate::model::register::{Register, RegisterOp};
+use crate::model::register::{Action, Register};
 use crate::model::set::{Set, SetOp};
 use crate::model::{Call, Model, Shortcut};
 use crate::verdict::Verdict;
@@ -39,21 +39,19 @@ trait Play: Model {
 }
 
 impl Play for Register {
-    fn invent(&self, chance: &mut Chance, fresh: u32) -> RegisterOp {
+    fn invent(&self, chance: &mut Chance, fresh: u32) -> Action {
         let any = |chance: &mut Chance| chance.below(4);
         let to = if chance.percent(50) { fresh + 4 } else { any(chance) };
         match chance.below(5) {
-            0 | 1 => {
-                RegisterOp::Read(if chance.percent(50) { any(chance) } else { chance.below(fresh + 1) + 4 })
-            }
-            2 => RegisterOp::Write(to),
-            3 => RegisterOp::Cas(any(chance), to),
-            _ => RegisterOp::Refused(any(chance)),
+            0 | 1 => Action::Read(if chance.percent(50) { any(chance) } else { chance.below(fresh + 1) + 4 }),
+            2 => Action::Write(to),
+            3 => Action::Cas { from: any(chance), to },
+            _ => Action::Refused(any(chance)),
         }
     }
 
-    fn unanswered(&self, op: &RegisterOp) -> Option<RegisterOp> {
-        matches!(op, RegisterOp::Write(_) | RegisterOp::Cas(..)).then_some(*op)
+    fn unanswered(&self, op: &Action) -> Option<Action> {
+        matches!(op, Action::Write(_) | Action::Cas { .. }).then_some(*op)
     }
 }
 
@@ -499,6 +497,7 @@ fn every_broken_rule_is_noticed() {
         Rule::FewerObservationsWin,
         Rule::ForgetsThePast,
         Rule::PendingAreDropped,
+        Rule::EveryRefusalIsFair,
     ] {
         assert!(notices(rule), "{rule:?}");
     }

@@ -22,6 +22,10 @@ pub const NAME: &str = "linearizable";
 pub enum Algorithm {
     /// What the object knows of its own.
     Shortcut,
+    /// The order of the versions that the system reported.
+    Witness,
+    /// The order that the object knows, with what does not fit it placed or repaired.
+    ShortcutOrder,
     /// Breadth-first search.
     Frontier,
     /// Depth-first search.
@@ -34,6 +38,8 @@ impl Algorithm {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Shortcut => "near-linear",
+            Self::Witness => "witness",
+            Self::ShortcutOrder => "near-linear-order",
             Self::Frontier => "frontier",
             Self::DepthFirst => "depth-first",
         }
@@ -130,8 +136,23 @@ where
     merge(model, &parts, results.into_iter().flatten().collect())
 }
 
+/// Decides one part by the searches alone.
+pub(crate) fn decide<M>(model: &M, calls: &[&Call<M::Op>], budget: &Budget, want_witness: bool) -> Decision
+where
+    M: Model + Sync,
+    M::Op: Send + Sync,
+{
+    let searching = [Searching::new(model, calls, None, want_witness)];
+    let mut turn = FIRST_TURN_STEPS;
+    while !take_turns(&searching, turn, budget, 1) {
+        turn = turn.saturating_mul(TURN_GROWTH);
+    }
+    let [searching] = searching;
+    searching.into_decision()
+}
+
 /// What is known of a part.
-enum Decision {
+pub(crate) enum Decision {
     /// It has an order: this one, where it was kept.
     Order(Option<Vec<usize>>, Algorithm),
     /// It has none.
@@ -141,7 +162,7 @@ enum Decision {
 }
 
 /// From where a violation is explained.
-enum How {
+pub(crate) enum How {
     /// This operation's return is the first by which it is certain.
     Stuck(usize),
     /// These elements show it.

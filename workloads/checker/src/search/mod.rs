@@ -30,10 +30,12 @@ pub mod frontier;
 mod fuzz;
 mod judge;
 pub mod plain;
+pub(crate) mod sabotage;
 pub mod shrink;
 mod window;
 
 pub use judge::{Algorithm, NAME, judge};
+pub(crate) use judge::{Decision, How, decide};
 
 use crate::budget::Exhausted;
 
@@ -59,43 +61,4 @@ pub enum Found {
         /// How many operations some order explains, at least.
         reached: usize,
     },
-}
-
-/// Switches that break a rule of the searches, so that a test can show that the fuzzing notices.
-#[cfg(test)]
-pub(crate) mod sabotage {
-    use std::cell::Cell;
-
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub(crate) enum Rule {
-        /// Places whatever leaves the present state as it is, not only what leaves every state so.
-        EagerForAll,
-        /// Takes any two operations for the same.
-        AllAreSame,
-        /// Of two that are the same tries the one that returns last.
-        LaterOfSame,
-        /// Thinks that who spent more operations of unknown fate can do more.
-        SpendthriftWins,
-        /// Thinks that who placed fewer observations can do more.
-        FewerObservationsWin,
-        /// Leaves out operations of the past without asking whether the object could still hold the same.
-        ForgetsThePast,
-        /// Lets operations that returned after the end of a prefix be left out.
-        PendingAreDropped,
-    }
-
-    thread_local! {
-        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
-    }
-
-    pub(crate) fn with<T>(rule: Rule, run: impl FnOnce() -> T) -> T {
-        BROKEN.set(Some(rule));
-        let result = run();
-        BROKEN.set(None);
-        result
-    }
-
-    pub(crate) fn is_broken(rule: Rule) -> bool {
-        BROKEN.get() == Some(rule)
-    }
 }

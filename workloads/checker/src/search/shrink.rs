@@ -23,7 +23,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::frontier::{Frontier, events};
-#[cfg(test)]
 use super::sabotage::{Rule, is_broken};
 use super::{Found, depth_first, frontier, plain};
 use crate::budget::{Budget, Meter};
@@ -64,6 +63,8 @@ const MAX_CANDIDATES: u32 = 2_000;
 const LAST_STEPS: u64 = 1_000_000;
 /// The first window around the place where a search got stuck, in ranks.
 const FIRST_WINDOW: Rank = 64;
+/// The widest window when nothing is known yet of whether there is a violation.
+const LAST_WINDOW_ON_SUSPICION: Rank = 4096;
 /// After this many rounds over all rules nothing more is expected.
 const MAX_ROUNDS: u32 = 4;
 
@@ -141,7 +142,7 @@ fn without_the_past<M: Model>(
     None
 }
 
-/// Reduces a history that the model refuted by what some elements show.
+/// Reduces a history that was refuted by what some elements show.
 #[must_use]
 pub fn from_elements<M: Model>(
     object: Object<'_, M>,
@@ -149,21 +150,67 @@ pub fn from_elements<M: Model>(
     elements: &[u64],
     budget: &Budget,
 ) -> Shrunk<M::Op> {
-    let whole: Vec<(usize, Call<M::Op>)> = calls.iter().map(|&call| call.clone()).enumerate().collect();
-    let mut shrinker = Shrinker::new(object, whole, None, budget);
-    let all = shrinker.elements();
-    let few = Selection {
-        gone: all.difference(&elements.iter().copied().collect()).copied().collect(),
-        ..Selection::default()
-    };
-    if let Some(stuck_at) = shrinker.refutes(&few) {
-        let part = shrinker.part(&few);
-        let from = part.iter().map(|&(from, _)| from).collect::<Vec<_>>();
-        let part: Vec<&Call<M::Op>> = part.iter().map(|(_, call)| call).collect();
-        let part = prefix(&part, stuck_at).into_iter().map(|(at, call)| (from[at], call)).collect();
-        return Shrinker::new(object, part, Some(from[stuck_at]), budget).run();
-    }
-    shrinker.finish(&Selection::default())
+    let gone = |element: u64| !elements.contains(&element);
+    let unfair = object.itself.unfair(calls, &gone);
+    let calls = calls.iter().enumerate();
+    let few = calls.clone().filter(|(at, _)| unfair.binary_search(at).is_err()).filter_map(|(at, &call)| {
+        object.itself.without(&call.op, &gone).map(|op| (at, Call { op, ..call.clone() }))
+    });
+    let whole = || calls.map(|(at, &call)| (at, call.clone())).collect();
+    of_part(object, few.collect(), budget).unwrap_or_else(|| as_it_is(object, whole(), budget))
+}
+
+/// Reduces nothing.
+#[must_use]
+pub fn as_it_is<M: Model>(
+    object: Object<'_, M>,
+    part: Vec<(usize, Call<M::Op>)>,
+    budget: &Budget,
+) -> Shrunk<M::Op> {
+    Shrinker::new(object, part, None, budget).finish(&Selection::default())
+}
+
+/// Reduces a part of a history, if it has no order.
+fn of_part<M: Model>(
+    object: Object<'_, M>,
+    part: Vec<(usize, Call<M::Op>)>,
+    budget: &Budget,
+) -> Option<Shrunk<M::Op>> {
+    let mut shrinker = Shrinker::new(object, part, None, budget);
+    let stuck_at = shrinker.refutes(&Selection::default())?;
+    let (from, part): (Vec<usize>, Vec<Call<M::Op>>) = shrinker.base.into_iter().unzip();
+    let part = prefix(&part.iter().collect::<Vec<_>>(), stuck_at);
+    let part = part.into_iter().map(|(at, call)| (from[at], call)).collect();
+    Some(Shrinker::new(object, part, Some(from[stuck_at]), budget).run())
+}
+
+/// Reduces what the operations around a suspect are about, if that has no order: for when the whole is too
+/// much to be judged.
+#[must_use]
+pub fn around<M: Model>(
+    object: Object<'_, M>,
+    calls: &[&Call<M::Op>],
+    suspect: usize,
+    budget: &Budget,
+) -> Option<Shrunk<M::Op>> {
+    let whole = calls.iter().map(|&call| call.clone()).enumerate().collect();
+    let mut shrinker = Shrinker::new(object, whole, Some(suspect), budget);
+    let near = shrinker.near(LAST_WINDOW_ON_SUSPICION);
+    (!near.gone.is_empty()).then(|| shrinker.reduce(near))
+}
+
+/// Reduces a part whose elements contradict each other, whenever: nothing is cut, because what comes later is
+/// a part of the contradiction. None if it has an order.
+#[must_use]
+pub fn by_elements<M: Model>(
+    object: Object<'_, M>,
+    part: Vec<(usize, Call<M::Op>)>,
+    budget: &Budget,
+) -> Option<Shrunk<M::Op>> {
+    let mut shrinker = Shrinker::new(object, part, None, budget);
+    let all = Selection::default();
+    shrinker.refutes(&all)?;
+    Some(shrinker.reduce(all))
 }
 
 /// The history up to the return of one operation, with what is left of it.
@@ -228,16 +275,17 @@ impl<'a, M: Model> Shrinker<'a, M> {
     }
 
     fn part(&self, selection: &Selection) -> Vec<(usize, Call<M::Op>)> {
+        let kept = || self.base.iter().filter(|(from, _)| !selection.dropped.contains(from));
+        if selection.gone.is_empty() {
+            return kept().cloned().collect();
+        }
         let gone = |element: u64| selection.gone.contains(&element);
-        let kept = self.base.iter().filter(|(from, _)| !selection.dropped.contains(from)).filter_map(
-            |(from, call)| {
-                if selection.gone.is_empty() {
-                    return Some((*from, call.clone()));
-                }
-                self.model.without(&call.op, &gone).map(|op| (*from, Call { op, ..call.clone() }))
-            },
-        );
-        kept.collect()
+        let unfair = self.model.unfair(&kept().map(|(_, call)| call).collect::<Vec<_>>(), &gone);
+        let left = kept().enumerate().filter(|(at, _)| unfair.binary_search(at).is_err());
+        left.filter_map(|(_, (from, call))| {
+            self.model.without(&call.op, &gone).map(|op| (*from, Call { op, ..call.clone() }))
+        })
+        .collect()
     }
 
     /// A meter for one candidate; none when enough was tried.
@@ -265,29 +313,44 @@ impl<'a, M: Model> Shrinker<'a, M> {
     }
 
     fn run(mut self) -> Shrunk<M::Op> {
-        let mut selection = self.near();
+        let near = self.near(Rank::MAX);
+        self.reduce(near)
+    }
+
+    /// By all rules, from a selection that is a violation on.
+    fn reduce(mut self, mut selection: Selection) -> Shrunk<M::Op> {
         for _ in 0..MAX_ROUNDS {
             let before = self.part(&selection).len();
             self.leave_out_elements(&mut selection);
             self.leave_out_observations(&mut selection);
-            for moment in self.moments() {
-                self.leave_out_the_past(&mut selection, moment);
+            if !self.model.shows_reasons() {
+                self.leave_out_all_pasts(&mut selection);
             }
             if self.part(&selection).len() == before {
                 break;
             }
         }
+        if self.model.shows_reasons() {
+            self.leave_out_all_pasts(&mut selection);
+        }
         self.finish(&selection)
     }
 
-    /// Only the elements that operations near the culprit are about, if that is a violation.
-    fn near(&mut self) -> Selection {
+    fn leave_out_all_pasts(&mut self, selection: &mut Selection) {
+        for moment in self.moments() {
+            self.leave_out_the_past(selection, moment);
+        }
+    }
+
+    /// Only the elements that operations near the culprit are about, in windows up to this width, if that is a
+    /// violation.
+    fn near(&mut self, widest: Rank) -> Selection {
         let all = self.elements();
         let Some((_, culprit)) = self.base.iter().find(|&&(from, _)| Some(from) == self.culprit) else {
             return Selection::default();
         };
         let (centre, end) = (culprit.call, culprit.ret);
-        for width in widths(FIRST_WINDOW, end) {
+        for width in widths(FIRST_WINDOW, end.min(widest)) {
             let near = self
                 .base
                 .iter()
@@ -349,9 +412,10 @@ impl<'a, M: Model> Shrinker<'a, M> {
         let part = self.part(selection);
         let Some((whole, _)) = self.at(&part, moment) else { return };
         let is_past = |from: usize, call: &Call<M::Op>| {
-            (call.ret < moment || self.pending_are_dropped())
+            (call.ret < moment || is_broken(Rule::PendingAreDropped))
                 && Some(from) != self.culprit
                 && Some(from) != self.pinned
+                && !(self.model.shows_reasons() && self.model.observes(&call.op))
         };
         let past = part.iter().filter(|(from, call)| is_past(*from, call));
         // In the order of returns, which is close to the order in which they took effect.
@@ -375,16 +439,6 @@ impl<'a, M: Model> Shrinker<'a, M> {
         *selection = best;
     }
 
-    #[cfg(not(test))]
-    fn pending_are_dropped(&self) -> bool {
-        false
-    }
-
-    #[cfg(test)]
-    fn pending_are_dropped(&self) -> bool {
-        is_broken(Rule::PendingAreDropped)
-    }
-
     /// What could be at a moment, and whether the part as a whole has no order.
     fn at(&mut self, part: &[(usize, Call<M::Op>)], moment: Rank) -> Option<(Moment<M::State>, bool)> {
         let mut meter = self.meter(part.len())?;
@@ -401,11 +455,9 @@ impl<'a, M: Model> Shrinker<'a, M> {
     }
 
     fn covers(&self, rest: &Moment<M::State>, whole: &Moment<M::State>) -> bool {
-        #[cfg(test)]
         if is_broken(Rule::ForgetsThePast) {
             return true;
         }
-        #[cfg(test)]
         if is_broken(Rule::PendingAreDropped) {
             return whole.configs.keys().all(|state| rest.configs.contains_key(state));
         }
@@ -523,8 +575,9 @@ pub(super) fn random_part<M: Model>(
     let Some((whole, _)) = shrinker.at(&part, moment) else {
         return part.into_iter().map(|(_, call)| call).collect();
     };
-    let is_past =
-        |call: &Call<M::Op>| call.ret < moment || shrinker.pending_are_dropped() && !model.observes(&call.op);
+    let is_past = |call: &Call<M::Op>| {
+        call.ret < moment || is_broken(Rule::PendingAreDropped) && !model.observes(&call.op)
+    };
     let past = part.iter().filter(|(_, call)| is_past(call)).map(|&(from, _)| from);
     let mut candidate = selection.clone();
     candidate.dropped.extend(past.filter(|_| below(2) == 0));
