@@ -46,7 +46,7 @@ impl Beside {
     /// Whether no more is promised of a read than its session's order.
     #[must_use]
     pub fn reads_may_be_stale(&self) -> bool {
-        self.promise == Promise::LinearizableUpdates
+        matches!(self.promise, Promise::LinearizableUpdates | Promise::OrderedSequential)
     }
 }
 

@@ -7,7 +7,7 @@ use std::num::NonZeroUsize;
 use checker::Budget;
 use checker::history::{Extent, History, Op};
 use checker::verdict::CheckResult;
-use checker::{durability, linearizable, versions};
+use checker::{durability, linearizable, order, versions};
 
 use crate::beside::Beside;
 
@@ -79,11 +79,15 @@ impl<'a> Case<'a> {
     }
 }
 
-/// The check that every key behaves like one register. Where reads may be stale only the updates are judged,
-/// and the check has another name.
+/// The check that every key behaves like one register, or that all of them together do as far as it is
+/// promised; then the check has the promise's name. Where reads may be stale only the updates are judged.
 #[must_use]
 pub fn registers(case: &Case<'_>) -> CheckResult {
     let effort = case.effort;
+    if let Some(condition) = case.beside.promise.order() {
+        let result = order::check_registers(case.history, condition, &effort.budget).result;
+        return CheckResult { name: check_of(condition).to_owned(), ..result };
+    }
     let mut result = linearizable::judge(case.promised(), &effort.budget, effort.threads.get(), false).result;
     if case.beside.reads_may_be_stale() {
         result.name = "linearizable-updates".to_owned();
@@ -94,9 +98,22 @@ pub fn registers(case: &Case<'_>) -> CheckResult {
     result
 }
 
+/// The name of the check of a condition: `sequential` is a workload's.
+const fn check_of(condition: order::Condition) -> &'static str {
+    match condition {
+        order::Condition::Sequential => "sequential-order",
+        order::Condition::SessionGuarantees => "session-guarantees",
+        condition => condition.as_str(),
+    }
+}
+
 /// The check that the versions in replies agree with each other and with real time.
 #[must_use]
 pub fn version_order(case: &Case<'_>) -> CheckResult {
+    if !case.beside.promise.keeps_real_time() {
+        let why = format!("{} says nothing of real time", case.beside.promise);
+        return CheckResult::nothing_judged(versions::NAME, why);
+    }
     versions::check_in(case.promised(), &case.beside.orders)
 }
 

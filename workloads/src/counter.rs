@@ -24,7 +24,7 @@ use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
 use crate::params::Params;
 use crate::shown::{Seen, Shown};
-use crate::workload::{Definition, Generator, as_agreed, of_operations};
+use crate::workload::{Definition, Generator, as_agreed, of_registers};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "counter",
@@ -41,7 +41,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: true,
     applications: None,
     is_settled: as_agreed,
-    judged_by: of_operations,
+    judged_by: of_registers,
     promises: &[registers, version_order],
     durability: Some(durable_registers),
 };

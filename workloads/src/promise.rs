@@ -6,6 +6,7 @@
 //!
 //! Of transactions a system promises an isolation level. There `linearizable` means the strongest one.
 
+use checker::order::{Condition as Order, Guarantee};
 use checker::txn::Condition;
 use checker::verdict::{CheckResult, Verdict};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,21 @@ pub enum Promise {
     Linearizable,
     /// The same of everything that changes something. A read may be stale, in the order of its session.
     LinearizableUpdates,
+    /// One order of all operations explains every answer. It keeps that of each session, and real time among
+    /// updates: what ZooKeeper promises.
+    OrderedSequential,
+    /// One order of all operations explains every answer, and it keeps that of each session.
+    Sequential,
+    /// Each session reads its own writes, never goes back, and writes after what it wrote and read.
+    Session,
+    /// Each session reads its own writes.
+    ReadYourWrites,
+    /// No session reads an older state than it has read.
+    MonotonicReads,
+    /// The writes of a session take effect in its order.
+    MonotonicWrites,
+    /// What a session writes takes effect after what it has read.
+    WritesFollowReads,
     /// Transactions take effect one after the other, in an order that keeps real time.
     StrictSerializable,
     /// The same in an order that keeps that of each client.
@@ -50,9 +66,16 @@ pub enum Promise {
 
 impl Promise {
     /// All of them, the strongest first.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 20] = [
         Self::Linearizable,
         Self::LinearizableUpdates,
+        Self::OrderedSequential,
+        Self::Sequential,
+        Self::Session,
+        Self::ReadYourWrites,
+        Self::MonotonicReads,
+        Self::MonotonicWrites,
+        Self::WritesFollowReads,
         Self::StrictSerializable,
         Self::StrongSessionSerializable,
         Self::Serializable,
@@ -72,6 +95,13 @@ impl Promise {
         match self {
             Self::Linearizable => "linearizable",
             Self::LinearizableUpdates => "linearizable-updates",
+            Self::OrderedSequential => "ordered-sequential",
+            Self::Sequential => "sequential",
+            Self::Session => "session",
+            Self::ReadYourWrites => "read-your-writes",
+            Self::MonotonicReads => "monotonic-reads",
+            Self::MonotonicWrites => "monotonic-writes",
+            Self::WritesFollowReads => "writes-follow-reads",
             Self::StrictSerializable => "strict-serializable",
             Self::StrongSessionSerializable => "strong-session-serializable",
             Self::Serializable => "serializable",
@@ -94,6 +124,15 @@ impl Promise {
                 "every operation takes effect at one moment, and what was acknowledged stays"
             }
             Self::LinearizableUpdates => "the same of all that changes something; a read may be stale",
+            Self::OrderedSequential => {
+                "one order explains all answers; it keeps that of each session, and real time among updates"
+            }
+            Self::Sequential => "one order explains all answers, and it keeps that of each session",
+            Self::Session => "each session reads its own writes, and never goes back",
+            Self::ReadYourWrites => Guarantee::ReadYourWrites.summary(),
+            Self::MonotonicReads => Guarantee::MonotonicReads.summary(),
+            Self::MonotonicWrites => Guarantee::MonotonicWrites.summary(),
+            Self::WritesFollowReads => Guarantee::WritesFollowReads.summary(),
             Self::StrictSerializable => {
                 "transactions take effect one after the other, in an order that keeps real time"
             }
@@ -134,14 +173,29 @@ impl Promise {
             Self::SnapshotIsolation => Some(Condition::SnapshotIsolation),
             Self::ReadCommitted => Some(Condition::ReadCommitted),
             Self::ReadUncommitted => Some(Condition::ReadUncommitted),
-            Self::Linearizable
-            | Self::LinearizableUpdates
-            | Self::ExactlyOnce
-            | Self::AtLeastOnce
-            | Self::EveryChange
-            | Self::Latest
-            | Self::Nothing => None,
+            _ => None,
         }
+    }
+
+    /// The condition below linearizability that it is, of registers.
+    #[must_use]
+    pub const fn order(self) -> Option<Order> {
+        match self {
+            Self::OrderedSequential => Some(Order::OrderedSequential),
+            Self::Sequential => Some(Order::Sequential),
+            Self::Session => Some(Order::SessionGuarantees),
+            Self::ReadYourWrites => Some(Order::Guarantee(Guarantee::ReadYourWrites)),
+            Self::MonotonicReads => Some(Order::Guarantee(Guarantee::MonotonicReads)),
+            Self::MonotonicWrites => Some(Order::Guarantee(Guarantee::MonotonicWrites)),
+            Self::WritesFollowReads => Some(Order::Guarantee(Guarantee::WritesFollowReads)),
+            _ => None,
+        }
+    }
+
+    /// Whether updates take effect in real time.
+    #[must_use]
+    pub const fn keeps_real_time(self) -> bool {
+        matches!(self, Self::OrderedSequential) || self.order().is_none()
     }
 
     /// What a check of the workload says under this promise.
@@ -177,6 +231,15 @@ mod tests {
             assert_eq!(promise.isolation(), Some(condition));
         }
         assert_eq!(Promise::Linearizable.isolation(), None);
+    }
+
+    #[test]
+    fn orders_have_the_names_of_the_checkers_conditions() {
+        for condition in Order::ALL {
+            let promise = Promise::named(condition.as_str()).expect("a promise of that name");
+            assert_eq!(promise.order(), Some(condition));
+        }
+        assert_eq!(Promise::Linearizable.order(), None);
     }
 
     #[test]

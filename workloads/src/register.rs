@@ -18,7 +18,7 @@ use crate::op::{Body, Object, Op};
 use crate::outcome::Outcome;
 use crate::params::RegisterParams;
 use crate::shown::{Seen, Shown};
-use crate::workload::{Definition, Generator, as_agreed, of_operations};
+use crate::workload::{Definition, Generator, as_agreed, of_registers};
 
 pub(crate) const WORKLOAD: Definition = Definition {
     name: "register",
@@ -35,7 +35,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     goes_along: true,
     applications: None,
     is_settled: as_agreed,
-    judged_by: of_operations,
+    judged_by: of_registers,
     promises: &[registers, version_order],
     durability: Some(durable_registers),
 };

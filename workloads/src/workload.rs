@@ -93,8 +93,15 @@ fn of_all(kinds: &[Kind]) -> Vocabulary {
 pub(crate) fn of_operations(promise: Promise) -> Option<Promise> {
     match promise {
         Promise::Linearizable | Promise::LinearizableUpdates | Promise::Nothing => Some(promise),
+        // What of it is decided without an order of all operations; the rest is the check `session-order`.
+        Promise::OrderedSequential => Some(Promise::LinearizableUpdates),
         _ => None,
     }
+}
+
+/// A promise as one of registers.
+pub(crate) fn of_registers(promise: Promise) -> Option<Promise> {
+    if promise.order().is_some() { Some(promise) } else { of_operations(promise) }
 }
 
 /// A workload, as its file defines it.

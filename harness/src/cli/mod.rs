@@ -140,8 +140,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", default_value = "register", value_parser = names::a_workload())]
     pub workload: String,
     /// What the system is held to: `linearizable`, `linearizable-updates` or `nothing`, which measures what
-    /// is lost and accuses nobody; of the workload `txn` an isolation level as `serializable` [default: what
-    /// the system says of itself]
+    /// is lost and accuses nobody; of registers also an order below as `sequential` or `session`; of the
+    /// workload `txn` an isolation level as `serializable` [default: what the system says of itself]
     #[arg(long, value_name = "PROMISE", value_parser = names::a_promise())]
     #[arg(hide_possible_values = true)]
     pub promise: Option<String>,

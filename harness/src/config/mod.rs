@@ -483,7 +483,12 @@ impl RunOptions {
                 names(|kind| kind.goes_along())
             )));
         }
-        Ok(())
+        match self.promised().what {
+            promise if promise.keeps_real_time() => Ok(()),
+            promise => Err(Failure::usage(format!(
+                "--fail-fast: what {promise} asks for is judged at the end only; leave the flag out"
+            ))),
+        }
     }
 
     fn check_load(&self) -> Result<(), Failure> {

@@ -16,7 +16,7 @@ impl RunOptions {
         let promised = match self.promise {
             Some(what) => Promised { what, source: "asked for by --promise".to_owned() },
             None if self.containers.image.is_some() => Promised {
-                what: Promise::LinearizableUpdates,
+                what: Promise::OrderedSequential,
                 source: "what ZooKeeper promises, of whatever image".to_owned(),
             },
             None => self.system.promises(self.workload),

@@ -31,7 +31,7 @@ fn apache_zookeeper_is_broken_proven_and_judged_by_what_it_promises() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     let results = json(folder.path(), "results.json");
     assert_eq!(results["faults"]["verified"], 2, "{results}");
-    assert_eq!(check(&results, "linearizable-updates")["verdict"], "valid");
+    assert_eq!(check(&results, "ordered-sequential")["verdict"], "valid");
     let elections = results["elections"].as_array().expect("elections");
     for fault in ["F1", "F2"] {
         let election = elections.iter().find(|election| election["fault"] == fault);
@@ -41,7 +41,7 @@ fn apache_zookeeper_is_broken_proven_and_judged_by_what_it_promises() {
     let run = json(folder.path(), "run.json");
     let name = run["system"]["name"].as_str().unwrap_or_default();
     assert!(name.starts_with("Apache ZooKeeper 3."), "{run}");
-    assert_eq!(run["promise"]["what"], "linearizable-updates", "{run}");
+    assert_eq!(run["promise"]["what"], "ordered-sequential", "{run}");
     let member = folder.path().join("runs/latest/nodes/1");
     let cfg = std::fs::read_to_string(member.join("zoo.cfg")).expect("its configuration");
     assert!(cfg.contains("tickTime=500\n"), "{cfg}");
@@ -91,7 +91,7 @@ fn what_takes_the_variables_of_zookeepers_image_holds_by_files_in_containers() {
     let faults = ["--nemesis", "kill-leader,partition-leader", "--interval", "12s", "--time-limit", "32s"];
     let run = ["run", "--system", "./compose.yaml", "--rate", "150"];
     for (workload, own) in
-        [("register", &["linearizable-updates", "version-order"][..]), ("txn", &["strict-serializable"])]
+        [("register", &["ordered-sequential", "version-order"][..]), ("txn", &["strict-serializable"])]
     {
         let output = harness(&[&run[..], &faults, &["--workload", workload]].concat());
         // A machine too busy to show anything is no violation; what was shown must hold.

@@ -32,7 +32,7 @@ mod strength;
 use checker::figures::count;
 use checker::history::{Extent, History, Loaded};
 use checker::verdict::{CheckResult, Verdict};
-use checker::{Budget, durability, sessions};
+use checker::{Budget, durability, order, sessions};
 use serde_json::json;
 
 use crate::workload::Kind;
@@ -51,12 +51,24 @@ pub fn judge(kind: Kind, history: &History, beside: &Beside, budget: &Budget) ->
 fn judge_with(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
     let Case { history, beside, effort, .. } = case;
     let mut results = promises(kind, case);
-    results.push(effort.run(|| sessions::check_in(history, &beside.orders)));
+    results.push(effort.run(|| session_order(case)));
     results.extend(kind.durability().map(|durability| beside.promise.judged(case.run(durability))));
     results
         .push(effort.run(|| durability::check_convergence(history, &beside.final_states, &beside.members)));
     results.push(effort.run(|| strength(history, beside)));
     results
+}
+
+/// No session is shown the past; where only one guarantee of a session is promised, its own check judges that.
+fn session_order(case: &Case<'_>) -> CheckResult {
+    let Case { history, beside, .. } = case;
+    match beside.promise.order() {
+        Some(order::Condition::Guarantee(one)) => CheckResult::nothing_judged(
+            sessions::NAME,
+            format!("of a session no more is promised than {}", one.as_str()),
+        ),
+        _ => sessions::check_in(history, &beside.orders),
+    }
 }
 
 /// What the history shows by itself.
@@ -191,6 +203,57 @@ mod tests {
             },
             ("linearizable-updates".to_owned(), Verdict::Valid)
         );
+    }
+
+    /// Reads of one session after two writes of another, each with the version of what it shows.
+    fn read_afterwards(shown: &[i64]) -> History {
+        let writes = [(0, Function::WRITE, 1), (0, Function::WRITE, 2)].into_iter();
+        let ops = writes.chain(shown.iter().map(|&value| (7, Function::READ, value)));
+        let mut events = Vec::new();
+        for ((process, f, value), at) in ops.zip(0_u64..) {
+            let asked = if f == Function::READ { Value::Null } else { Value::One(value) };
+            let event = |kind, value, time| {
+                let mut event = checker::history::Event::new(process, kind, f, 0, value, time);
+                (event.session, event.index) = (Some(process + 1), time);
+                event
+            };
+            let mut ok = event(EventKind::Ok, Value::One(value), 2 * at + 1);
+            ok.version = Some(value);
+            events.extend([event(EventKind::Invoke, asked, 2 * at), ok]);
+        }
+        History::from_events(events).unwrap()
+    }
+
+    #[test]
+    fn orders_below_linearizability_accuse_of_what_they_promise_and_of_nothing_else() {
+        use Promise::{
+            Linearizable, MonotonicReads, MonotonicWrites, OrderedSequential, ReadYourWrites, Sequential,
+            Session, WritesFollowReads,
+        };
+        let verdict = |shown: &[i64], promise: Promise| {
+            let history = read_afterwards(shown);
+            let beside = Beside { promise, ..Beside::default() };
+            let results = judge(Kind::REGISTER, &history, &beside, &Budget::default());
+            let found = results.iter().find_map(|result| result.counterexample.as_ref());
+            let verdict = Verdict::of(results.iter().take(3));
+            assert_eq!(found.is_some(), verdict == Verdict::Invalid, "{promise}");
+            assert_eq!(results[0].verdict, verdict, "{promise}: {}", results[0].summary);
+            (results[0].name.clone(), verdict)
+        };
+        let (stale, back) = (&[1, 2][..], &[2, 1][..]);
+        for (promise, check, of_stale, of_back) in [
+            (Linearizable, "linearizable", Verdict::Invalid, Verdict::Invalid),
+            (OrderedSequential, "ordered-sequential", Verdict::Valid, Verdict::Invalid),
+            (Sequential, "sequential-order", Verdict::Valid, Verdict::Invalid),
+            (Session, "session-guarantees", Verdict::Valid, Verdict::Invalid),
+            (MonotonicReads, "monotonic-reads", Verdict::Valid, Verdict::Invalid),
+            (ReadYourWrites, "read-your-writes", Verdict::Valid, Verdict::Valid),
+            (MonotonicWrites, "monotonic-writes", Verdict::Valid, Verdict::Valid),
+            (WritesFollowReads, "writes-follow-reads", Verdict::Valid, Verdict::Valid),
+        ] {
+            assert_eq!(verdict(stale, promise), (check.to_owned(), of_stale));
+            assert_eq!(verdict(back, promise), (check.to_owned(), of_back));
+        }
     }
 
     #[test]

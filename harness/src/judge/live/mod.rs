@@ -259,11 +259,14 @@ impl Shared {
 
 /// The check that goes along with a run of this workload; none where there is none.
 pub(crate) fn judge_of(kind: Kind, promise: Promise, history: &Path) -> Option<Box<dyn Judge>> {
-    let goes_along = kind.goes_along() && promise != Promise::Nothing;
-    goes_along.then(|| -> Box<dyn Judge> {
-        let may_be_stale = promise == Promise::LinearizableUpdates;
-        Box::new(registers::Registers::new(may_be_stale, history.to_owned()))
-    })
+    let may_be_stale = match promise {
+        Promise::LinearizableUpdates | Promise::OrderedSequential => true,
+        Promise::Linearizable => false,
+        // Orders that keep no real time are judged when all is there.
+        _ => return None,
+    };
+    kind.goes_along()
+        .then(|| -> Box<dyn Judge> { Box::new(registers::Registers::new(may_be_stale, history.to_owned())) })
 }
 
 #[cfg(test)]

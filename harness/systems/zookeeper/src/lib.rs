@@ -223,12 +223,13 @@ impl System for ZooKeeper {
         Some(Runs::Own)
     }
 
-    /// Apache ZooKeeper's sync is no quorum operation (ZOOKEEPER-1675), so a read behind one may be stale.
+    /// Apache ZooKeeper's sync is no quorum operation (ZOOKEEPER-1675), so a read behind one may be stale, in
+    /// the order of its session.
     fn promises(&self, _: Kind) -> Promised {
         if !self.has_java() {
             return Promised::default();
         }
-        Promised { what: Promise::LinearizableUpdates, source: "ZOOKEEPER-1675".to_owned() }
+        Promised { what: Promise::OrderedSequential, source: "ZOOKEEPER-1675".to_owned() }
     }
 
     fn comes_back(&self) -> ComesBack {

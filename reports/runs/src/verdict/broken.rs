@@ -85,6 +85,12 @@ fn broken(check: &CheckResult) -> Broken {
                 _ => "answers that no order explains",
             })
         }
+        "ordered-sequential" | "sequential-order" => plain("answers that no order explains"),
+        "session-guarantees"
+        | "read-your-writes"
+        | "monotonic-reads"
+        | "monotonic-writes"
+        | "writes-follow-reads" => plain("a session that went back"),
         name if name.parse::<Isolation>().is_ok() => {
             transactions(check).unwrap_or_else(|| plain("transactions that no order explains"))
         }

@@ -160,7 +160,10 @@ pub fn confirm(
         Condition::Linearizable => RealTime::All,
         Condition::OrderedSequential => RealTime::Updates,
         Condition::Sequential => RealTime::None,
-        Condition::Session | Condition::Transactions(_) | Condition::Notified(_) => {
+        Condition::Session
+        | Condition::Guarantee(_)
+        | Condition::Transactions(_)
+        | Condition::Notified(_) => {
             return Err(Unconfirmed::Condition);
         }
     };
@@ -240,6 +243,7 @@ fn ordered(condition: Condition) -> Option<order::Condition> {
         Condition::OrderedSequential => Some(order::Condition::OrderedSequential),
         Condition::Sequential => Some(order::Condition::Sequential),
         Condition::Session => Some(order::Condition::SessionGuarantees),
+        Condition::Guarantee(guarantee) => Some(order::Condition::Guarantee(guarantee)),
         Condition::Linearizable | Condition::Transactions(_) | Condition::Notified(_) => None,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use crate::order;
+use crate::order::{self, Guarantee};
 use crate::txn::Condition as Isolation;
 use crate::watch::Promised;
 
@@ -43,6 +43,8 @@ pub enum Condition {
     Sequential,
     /// Each session by itself.
     Session,
+    /// The same, by one guarantee.
+    Guarantee(Guarantee),
     /// Of transactions.
     Transactions(Isolation),
     /// Of watchers.
@@ -120,7 +122,16 @@ impl ModelName {
     pub const fn conditions(self) -> &'static [Condition] {
         use Condition::{Linearizable, Notified, OrderedSequential, Sequential, Session, Transactions};
         match self {
-            Self::CasRegister | Self::Register => &[Linearizable, OrderedSequential, Sequential, Session],
+            Self::CasRegister | Self::Register => &[
+                Linearizable,
+                OrderedSequential,
+                Sequential,
+                Session,
+                Condition::Guarantee(Guarantee::ReadYourWrites),
+                Condition::Guarantee(Guarantee::MonotonicReads),
+                Condition::Guarantee(Guarantee::MonotonicWrites),
+                Condition::Guarantee(Guarantee::WritesFollowReads),
+            ],
             Self::Kv | Self::Mutex | Self::Set | Self::Queue | Self::Counter | Self::MultiRegister => {
                 &[Linearizable, OrderedSequential, Sequential]
             }
@@ -174,11 +185,15 @@ impl fmt::Display for ModelName {
 
 impl Condition {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Linearizable,
         Self::OrderedSequential,
         Self::Sequential,
         Self::Session,
+        Self::Guarantee(Guarantee::ReadYourWrites),
+        Self::Guarantee(Guarantee::MonotonicReads),
+        Self::Guarantee(Guarantee::MonotonicWrites),
+        Self::Guarantee(Guarantee::WritesFollowReads),
         Self::Transactions(Isolation::StrictSerializable),
         Self::Transactions(Isolation::StrongSessionSerializable),
         Self::Transactions(Isolation::Serializable),
@@ -197,6 +212,7 @@ impl Condition {
             Self::OrderedSequential => order::Condition::OrderedSequential.as_str(),
             Self::Sequential => order::Condition::Sequential.as_str(),
             Self::Session => order::Condition::SessionGuarantees.as_str(),
+            Self::Guarantee(guarantee) => guarantee.as_str(),
             Self::Transactions(isolation) => isolation.as_str(),
             Self::Notified(promised) => promised.as_str(),
         }
@@ -215,6 +231,7 @@ impl Condition {
             }
             Self::Sequential => "one order explains every answer and agrees with each session",
             Self::Session => "each session reads its own writes, and never goes back",
+            Self::Guarantee(guarantee) => guarantee.summary(),
             Self::Notified(Promised::EveryChange) => "watchers are told every change, once and in order",
             Self::Notified(Promised::Latest) => "watchers are told the latest change, and never go back",
             Self::Transactions(isolation) => match isolation {
@@ -235,7 +252,7 @@ impl Condition {
     pub const fn has_witness(self) -> bool {
         match self {
             Self::Linearizable | Self::OrderedSequential | Self::Sequential => true,
-            Self::Session | Self::Transactions(_) | Self::Notified(_) => false,
+            Self::Session | Self::Guarantee(_) | Self::Transactions(_) | Self::Notified(_) => false,
         }
     }
 

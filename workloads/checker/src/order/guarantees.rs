@@ -20,17 +20,17 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::json;
 
 use super::registers::group_of;
-use super::{Algorithm, Condition, RealTime, judge_registers, unjudged};
+use super::{Algorithm, Condition, Guarantee, RealTime, judge_registers, unjudged};
 use crate::budget::Budget;
 use crate::history::{History, Op, OpKind, Outcome, Rank, describe};
 use crate::verdict::{CheckResult, Judged, Verdict};
 use crate::versions::counterexample;
 
 /// A guarantee that was broken, why, and by which operations.
-type Broken<'a> = (&'static str, String, Vec<&'a Op>);
+type Broken<'a> = (Guarantee, String, Vec<&'a Op>);
 
-/// Judges every session.
-pub(super) fn judge(history: &History, budget: &Budget) -> Judged {
+/// Judges every session by all guarantees, or by the one that is asked for.
+pub(super) fn judge(history: &History, condition: Condition, budget: &Budget) -> Judged {
     let mut groups = HashMap::new();
     let mut sessions: BTreeMap<u64, Vec<&Op>> = BTreeMap::new();
     for op in history.ops() {
@@ -40,14 +40,15 @@ pub(super) fn judge(history: &History, budget: &Budget) -> Judged {
         }
     }
     if sessions.is_empty() {
-        return unjudged(Condition::SessionGuarantees, "there is no answered operation to judge");
+        return unjudged(condition, "there is no answered operation to judge");
     }
     let writers = Writers::of(history);
-    let mut tally = Tally::default();
+    let mut tally = Tally { asked: condition, by_version: 0, by_value: 0, without_version: 0 };
     for ops in sessions.values() {
         if let Err((guarantee, why, culprits)) = judge_session(ops, &writers, &mut tally) {
+            let guarantee = guarantee.as_str().replace('-', " ");
             let summary = format!("{guarantee}: broken within one session");
-            let result = CheckResult::new(Condition::SessionGuarantees.as_str(), Verdict::Invalid, summary)
+            let result = CheckResult::new(condition.as_str(), Verdict::Invalid, summary)
                 .with_evidence(json!({"guarantee": guarantee, "operations": ops.len()}))
                 .with_decided_by(Algorithm::Sessions.as_str())
                 .with_counterexample(counterexample(why, &culprits, ops.len()));
@@ -57,38 +58,54 @@ pub(super) fn judge(history: &History, budget: &Budget) -> Judged {
     let evidence = json!({"sessions": sessions.len(), "by_version": tally.by_version,
                           "by_value": tally.by_value, "without_version": tally.without_version});
     if tally.without_version > 0 {
-        return by_one_order(history, &evidence, budget);
+        return by_one_order(history, condition, &evidence, budget);
     }
     let summary = format!(
         "none of {} sessions was shown the past or had its writes reordered in {} comparisons of versions",
         sessions.len(),
         tally.by_version
     );
-    let result = CheckResult::new(Condition::SessionGuarantees.as_str(), Verdict::Valid, summary)
+    let result = CheckResult::new(condition.as_str(), Verdict::Valid, summary)
         .with_evidence(evidence)
         .with_decided_by(Algorithm::Sessions.as_str());
     Judged { result, witness: Vec::new() }
 }
 
 /// Nothing is broken as far as values tell: one order for all would prove that nothing is.
-fn by_one_order(history: &History, evidence: &serde_json::Value, budget: &Budget) -> Judged {
-    let mut judged = judge_registers(history, Condition::SessionGuarantees, RealTime::None, budget);
+fn by_one_order(
+    history: &History,
+    condition: Condition,
+    evidence: &serde_json::Value,
+    budget: &Budget,
+) -> Judged {
+    let mut judged = judge_registers(history, condition, RealTime::None, budget);
     if judged.result.verdict == Verdict::Valid {
         judged.result.summary = format!("every session guarantee holds: {}", judged.result.summary);
         return judged;
     }
     let summary = "values and real time show no broken guarantee, but without versions the order of writes \
                    in flight together is not known, and no one order for all operations was found";
-    let result = CheckResult::new(Condition::SessionGuarantees.as_str(), Verdict::Unknown, summary)
-        .with_evidence(evidence.clone());
+    let result =
+        CheckResult::new(condition.as_str(), Verdict::Unknown, summary).with_evidence(evidence.clone());
     Judged { result, witness: Vec::new() }
 }
 
-#[derive(Default)]
 struct Tally {
+    asked: Condition,
     by_version: usize,
     by_value: usize,
     without_version: usize,
+}
+
+impl Tally {
+    /// What was found, if it breaks what is asked for.
+    fn found<'a>(&self, earlier: &Op, why: String, culprits: Vec<&'a Op>) -> Result<(), Broken<'a>> {
+        let broken = guarantee(earlier, culprits[culprits.len() - 1]);
+        match self.asked {
+            Condition::Guarantee(asked) if asked != broken => Ok(()),
+            _ => Err((broken, why, culprits)),
+        }
+    }
 }
 
 /// Who wrote a value, where only one operation did.
@@ -115,12 +132,12 @@ fn is_read(op: &Op) -> bool {
 }
 
 /// The guarantee that two kinds of operations are about.
-fn guarantee(earlier: &Op, later: &Op) -> &'static str {
+fn guarantee(earlier: &Op, later: &Op) -> Guarantee {
     match (is_read(earlier), is_read(later)) {
-        (true, true) => "monotonic reads",
-        (false, true) => "read your writes",
-        (false, false) => "monotonic writes",
-        (true, false) => "writes follow reads",
+        (true, true) => Guarantee::MonotonicReads,
+        (false, true) => Guarantee::ReadYourWrites,
+        (false, false) => Guarantee::MonotonicWrites,
+        (true, false) => Guarantee::WritesFollowReads,
     }
 }
 
@@ -131,12 +148,12 @@ fn judge_session<'a>(ops: &[&'a Op], writers: &Writers<'a>, tally: &mut Tally) -
     }
     for ops in keys.values() {
         tally.without_version += ops.iter().filter(|op| version(op).is_none()).count();
-        tally.by_version += compare(ops, "version", version, false)?;
-        tally.by_value += by_value(ops, writers)?;
+        tally.by_version += compare(ops, tally, "version", version, false)?;
+        tally.by_value += by_value(ops, writers, tally)?;
     }
     // Between keys only writes are ordered by zxid: a read of another key may be older, but not what is
     // written.
-    tally.by_version += compare(ops, "zxid", zxid, true)?;
+    tally.by_version += compare(ops, tally, "zxid", zxid, true)?;
     Ok(())
 }
 
@@ -157,6 +174,7 @@ fn zxid(op: &Op) -> Option<i64> {
 /// about writes only.
 fn compare<'a>(
     ops: &[&'a Op],
+    tally: &Tally,
     what: &str,
     measure: impl Fn(&Op) -> Option<i64>,
     later_writes: bool,
@@ -194,14 +212,14 @@ fn compare<'a>(
                 describe(op),
                 show(now)
             );
-            return Err((guarantee(earlier, op), why, vec![earlier, op]));
+            tally.found(earlier, why, vec![earlier, op])?;
         }
     }
     Ok(compared)
 }
 
 /// What values and real time tell about one session and key.
-fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'a>> {
+fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>, tally: &Tally) -> Result<usize, Broken<'a>> {
     let write_seen = |op: &'a Op| match op.kind() {
         OpKind::Read { value } => value.and_then(|value| writers.of_value(op.key, value)),
         kind => kind.written().and_then(|value| writers.of_value(op.key, value)),
@@ -233,7 +251,8 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
                 describe(saw_new),
                 describe(op)
             );
-            return Err((guarantee(saw_new, op), why, vec![saw_new, op]));
+            tally.found(saw_new, why, vec![saw_new, op])?;
+            continue;
         }
         let Some(write) = write_seen(op) else { continue };
         if write.ret < new_write.call {
@@ -244,7 +263,8 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
                 describe(write),
                 describe(new_write)
             );
-            return Err((guarantee(saw_new, op), why, culprits([write, new_write, saw_new, op])));
+            tally.found(saw_new, why, culprits([write, new_write, saw_new, op]))?;
+            continue;
         }
         if let Some(&first) = first_seen.get(&write.call)
             && let Some((_, other)) = latest.iter().flatten().find(|(shown, _)| *shown != write.call)
@@ -256,7 +276,7 @@ fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>) -> Result<usize, Broken<'
                 describe(other),
                 describe(op)
             );
-            return Err((guarantee(other, op), why, culprits([first, other, other, op])));
+            tally.found(other, why, culprits([first, other, other, op]))?;
         }
     }
     Ok(compared)

@@ -198,7 +198,8 @@ fn histories_of_members_that_lag_behind_are_judged_as_they_were_made() {
     for (name, shape) in SHAPES {
         let history = made(&shape, 7);
         let expected = if shape.broken { Verdict::Invalid } else { Verdict::Valid };
-        for condition in Condition::ALL {
+        // Which one of the guarantees of a session is broken is up to chance.
+        for condition in [Condition::OrderedSequential, Condition::Sequential, Condition::SessionGuarantees] {
             let result = check_registers(&history, condition, &Budget::default()).result;
             assert_eq!(result.verdict, expected, "{name}, {}: {}", condition.as_str(), result.summary);
             if let Some(shown) = result.counterexample {

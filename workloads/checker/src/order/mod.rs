@@ -66,19 +66,71 @@ pub enum Condition {
     OrderedSequential,
     /// Each session reads its own writes, reads and writes in order, and writes after what it read.
     SessionGuarantees,
+    /// One of these alone.
+    Guarantee(Guarantee),
+}
+
+/// One guarantee of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Guarantee {
+    /// A read shows no older state than a write before it made.
+    ReadYourWrites,
+    /// A read shows no older state than a read before it.
+    MonotonicReads,
+    /// A write takes effect after a write before it.
+    MonotonicWrites,
+    /// A write takes effect after what a read before it saw.
+    WritesFollowReads,
+}
+
+impl Guarantee {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::ReadYourWrites, Self::MonotonicReads, Self::MonotonicWrites, Self::WritesFollowReads];
+
+    /// The name in results and on the command line.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadYourWrites => "read-your-writes",
+            Self::MonotonicReads => "monotonic-reads",
+            Self::MonotonicWrites => "monotonic-writes",
+            Self::WritesFollowReads => "writes-follow-reads",
+        }
+    }
+
+    /// What it asks of a session, in one line.
+    #[must_use]
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::ReadYourWrites => "a read shows no older state than its session has written",
+            Self::MonotonicReads => "a read shows no older state than its session has read",
+            Self::MonotonicWrites => "a write takes effect after those that its session made before",
+            Self::WritesFollowReads => "a write takes effect after what its session has read",
+        }
+    }
 }
 
 impl Condition {
     /// All of them, the weakest last.
-    pub const ALL: [Self; 3] = [Self::OrderedSequential, Self::Sequential, Self::SessionGuarantees];
+    pub const ALL: [Self; 7] = [
+        Self::OrderedSequential,
+        Self::Sequential,
+        Self::SessionGuarantees,
+        Self::Guarantee(Guarantee::ReadYourWrites),
+        Self::Guarantee(Guarantee::MonotonicReads),
+        Self::Guarantee(Guarantee::MonotonicWrites),
+        Self::Guarantee(Guarantee::WritesFollowReads),
+    ];
 
     /// The name in results and on the command line.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Sequential => "sequential",
             Self::OrderedSequential => "ordered-sequential",
             Self::SessionGuarantees => "session",
+            Self::Guarantee(guarantee) => guarantee.as_str(),
         }
     }
 
@@ -92,7 +144,7 @@ impl Condition {
     /// holds.
     fn real_time(self) -> RealTime {
         match self {
-            Self::Sequential | Self::SessionGuarantees => RealTime::None,
+            Self::Sequential | Self::SessionGuarantees | Self::Guarantee(_) => RealTime::None,
             Self::OrderedSequential => RealTime::Updates,
         }
     }
@@ -100,7 +152,7 @@ impl Condition {
     /// The same, in words.
     fn kept(self) -> &'static str {
         match self {
-            Self::Sequential | Self::SessionGuarantees => "the order of each session",
+            Self::Sequential | Self::SessionGuarantees | Self::Guarantee(_) => "the order of each session",
             Self::OrderedSequential => "the order of each session and the real time among updates",
         }
     }
@@ -156,10 +208,14 @@ pub fn check_by<M: Model>(
 /// Judges a history of registers, by sessions where it names them and by processes where not.
 #[must_use]
 pub fn check_registers(history: &History, condition: Condition, budget: &Budget) -> Judged {
-    if condition == Condition::SessionGuarantees {
-        return guarantees::judge(history, budget);
+    match condition {
+        Condition::SessionGuarantees | Condition::Guarantee(_) => {
+            guarantees::judge(history, condition, budget)
+        }
+        Condition::Sequential | Condition::OrderedSequential => {
+            judge_registers(history, condition, condition.real_time(), budget)
+        }
     }
-    judge_registers(history, condition, condition.real_time(), budget)
 }
 
 /// Judges a history of registers by this much of real time.
