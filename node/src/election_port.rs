@@ -46,8 +46,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest pause: a peer that comes back, or a network that heals, is found this late at worst.
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections that may be saying hello at once; more are dropped.
-const MAX_STRANGERS: usize = 64;
+/// Handshakes at once, and members at once that the ensemble does not know; more are dropped.
+const MAX_HANDSHAKES: usize = 64;
 
 /// Bytes that may wait for a peer. Votes are small, and a connection that takes none is of no use.
 const MAX_WAITING: usize = 1 << 20;
@@ -85,7 +85,7 @@ pub(crate) struct ElectionPort {
     inbox: Rc<Inbox>,
     names: Names,
     peers: RefCell<BTreeMap<ServerId, Rc<Peer>>>,
-    strangers: Cell<usize>,
+    handshakes: Cell<usize>,
     last_connection: Cell<u64>,
     handshaker: Handshaker,
     refusals: Seldom,
@@ -114,7 +114,7 @@ impl ElectionPort {
             inbox,
             names: Names::default(),
             peers,
-            strangers: Cell::new(0),
+            handshakes: Cell::new(0),
             last_connection: Cell::new(0),
             handshaker: Handshaker::default(),
             refusals: Seldom::default(),
@@ -127,8 +127,8 @@ impl ElectionPort {
         self.adapt();
     }
 
-    /// Keeps up connections with those who are in the book, and with nobody else. What a stranger began is
-    /// left to it.
+    /// Keeps connections with the members of the ensemble, and with nobody else. A connection that an unknown
+    /// member began is left to it.
     pub(crate) fn adapt(self: &Rc<Self>) {
         let known: BTreeSet<ServerId> =
             self.book.ids().into_iter().filter(|id| *id != self.config.id).collect();
@@ -165,7 +165,7 @@ impl ElectionPort {
         peer
     }
 
-    /// A stranger without a connection is nobody.
+    /// Forgets an unknown member without a connection.
     fn forget_if_idle(&self, id: ServerId, peer: &Peer) {
         if !peer.invited.get() && peer.present.get() == 0 {
             self.peers.borrow_mut().remove(&id);
@@ -185,14 +185,14 @@ impl ElectionPort {
     async fn accept(self: Rc<Self>, listener: TcpListener) {
         loop {
             match accept(&listener).await {
-                Ok((stream, from)) if self.strangers.get() < MAX_STRANGERS => {
-                    self.strangers.set(self.strangers.get() + 1);
+                Ok((stream, from)) if self.handshakes.get() < MAX_HANDSHAKES => {
+                    self.handshakes.set(self.handshakes.get() + 1);
                     let port = Rc::clone(&self);
                     tokio::task::spawn_local(async move {
                         if let Err(error) = port.welcome(stream).await {
                             tracing::debug!(%from, %error, "closed a connection on the election port");
                         }
-                        port.strangers.set(port.strangers.get() - 1);
+                        port.handshakes.set(port.handshakes.get() - 1);
                     });
                 }
                 Ok((_, from)) => {
@@ -220,7 +220,7 @@ impl ElectionPort {
             tokio::time::timeout(self.patience(), wire.hello()).await.map_err(|_| Broken::Silent)??;
         let Some(hello) = hello else { return Ok(()) };
         let id = hello.server;
-        let Some(peer) = self.peer(id) else { return self.welcome_stranger(hello, wire).await };
+        let Some(peer) = self.peer(id) else { return self.welcome_unknown(hello, wire).await };
         if id > self.config.id {
             self.install(id, &peer, wire);
         } else if !peer.invited.get() {
@@ -235,13 +235,13 @@ impl ElectionPort {
         Ok(())
     }
 
-    /// Where the ensemble may change, who is not in it may ask how it stands: a newcomer, or one that was
+    /// If the membership may change, a member outside of it may ask for it: one that is to join, or one that was
     /// removed.
-    async fn welcome_stranger(self: &Rc<Self>, hello: Hello, wire: Wire) -> Result<(), Broken> {
+    async fn welcome_unknown(self: &Rc<Self>, hello: Hello, wire: Wire) -> Result<(), Broken> {
         let id = hello.server;
         let changes = matches!(self.config.rules.reconfig, Reconfiguration::On { .. });
-        let strangers = self.peers.borrow().values().filter(|peer| !peer.invited.get()).count();
-        if !changes || id == self.config.id || strangers >= MAX_STRANGERS {
+        let unknown = self.peers.borrow().values().filter(|peer| !peer.invited.get()).count();
+        if !changes || id == self.config.id || unknown >= MAX_HANDSHAKES {
             return Err(Broken::Unknown(id));
         }
         let peer = self.add(id);
@@ -252,7 +252,7 @@ impl ElectionPort {
         self.dial_back(hello, &peer).await
     }
 
-    /// A stranger with a smaller number said where it is, and waits for our call.
+    /// Dials a member with a smaller number at the address that its hello names; it waits for that.
     async fn dial_back(self: &Rc<Self>, hello: Hello, peer: &Peer) -> Result<(), Broken> {
         let id = hello.server;
         let target = hello.addresses.into_iter().next().map(|(host, port)| HostPort::new(host, port));
@@ -439,7 +439,7 @@ impl ElectionPort {
         Ok(Dialled::Kept)
     }
 
-    /// How long a dial, and a stranger's hello, may take.
+    /// How long a dial, and the hello of a new connection, may take.
     fn patience(&self) -> Duration {
         self.config.peer_timeout
     }

@@ -1,6 +1,6 @@
 //! A small HTTP/1.1 server for operators: GET, a path, an answer.
 //!
-//! Framing is hyper's. What a stranger may cost is bounded: connections, the length of a request's head, the
+//! Framing is hyper's. What a client may cost is bounded: connections, the length of a request's head, the
 //! time for it, the life of a connection, and no body is ever read. It runs on the thread of the sockets, but
 //! what takes time is made elsewhere (see [`crate::queries`]).
 

@@ -188,7 +188,7 @@ pub(crate) async fn accept(listener: &tokio::net::TcpListener) -> io::Result<(Tc
     Ok((stream, SocketAddr::new(from.ip().to_canonical(), from.port())))
 }
 
-/// Lets something be said once a second, however often it happens: a flood of strangers must not become a
+/// Logs something once a second at most, however often it happens: a flood of connections must not become a
 /// flood of lines.
 #[derive(Debug, Default)]
 pub(crate) struct Seldom {

@@ -52,7 +52,7 @@ fn max_waiting(jute_max_buffer: usize) -> usize {
 const MAX_CONNECTIONS: usize = 256;
 
 /// Handshakes of TLS at once; more are dropped.
-const MAX_STRANGERS: usize = 64;
+const MAX_HANDSHAKES: usize = 64;
 
 /// Room made for each read.
 const READ_CHUNK: usize = 128 << 10;
@@ -74,7 +74,7 @@ pub(crate) struct QuorumPort {
     last: Cell<u64>,
     handshaker: Handshaker,
     /// Handshakes of TLS that are under way.
-    strangers: Cell<usize>,
+    handshakes: Cell<usize>,
     refusals: Seldom,
     breaches: Seldom,
     pulse: Arc<Pulse>,
@@ -114,7 +114,7 @@ impl QuorumPort {
             dirty: RefCell::default(),
             last: Cell::new(0),
             handshaker: Handshaker::default(),
-            strangers: Cell::new(0),
+            handshakes: Cell::new(0),
             refusals: Seldom::default(),
             breaches: Seldom::default(),
             pulse,
@@ -152,14 +152,14 @@ impl QuorumPort {
         stream: TcpStream,
         from: SocketAddr,
     ) -> io::Result<()> {
-        if self.strangers.get() >= MAX_STRANGERS {
+        if self.handshakes.get() >= MAX_HANDSHAKES {
             return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many handshakes"));
         }
-        self.strangers.set(self.strangers.get() + 1);
+        self.handshakes.set(self.handshakes.get() + 1);
         let port = Rc::clone(self);
         tokio::task::spawn_local(async move {
             let accepted = tls.accepted(&port.handshaker, stream, &port.book.hosts()).await;
-            port.strangers.set(port.strangers.get() - 1);
+            port.handshakes.set(port.handshakes.get() - 1);
             let added =
                 accepted.and_then(|link| port.add(link, Direction::In, |conn| Input::Accepted { conn }));
             if let Err(error) = added {

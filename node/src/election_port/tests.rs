@@ -196,7 +196,7 @@ fn a_newer_connection_of_the_same_peer_replaces_the_older() {
 }
 
 #[test]
-fn strangers_and_nonsense_lose_their_own_connection_and_nothing_else() {
+fn unknown_members_and_nonsense_lose_their_own_connection_and_nothing_else() {
     local(async {
         let ((own, at_own), (_peer, at_peer)) = (listener().await, listener().await);
         let (_port, inbox) = start(2, own, &[(2, &at_own), (3, &at_peer)]);
@@ -205,9 +205,9 @@ fn strangers_and_nonsense_lose_their_own_connection_and_nothing_else() {
         assert!(is_connected(&from_peer(&inbox).await, 3));
 
         for nonsense in [&hello(9)[..], &hello(2)[..], &[0xff; 64][..], b"GET / HTTP/1.1\r\n\r\n"] {
-            let mut stranger = connect(&at_own).await;
-            stranger.write_all(nonsense).await.expect("written");
-            hung_up(&mut stranger).await;
+            let mut connection = connect(&at_own).await;
+            connection.write_all(nonsense).await.expect("written");
+            hung_up(&mut connection).await;
         }
         // A whole frame that is no vote is skipped.
         good.write_all(&[0, 0, 0, 2, 7, 7]).await.expect("written");

@@ -37,7 +37,7 @@ pub(super) fn tell(keeper: &Keeper, mut behind: Behind) -> Beside {
     }))
 }
 
-/// Looks at the line now and then, until this is dropped, and warns of those in it who may not see others.
+/// Reads the line now and then, until this is dropped, and warns of contenders that may not see others.
 pub(super) fn look_out(keeper: &Keeper, resource: &ByteString, layout: Layout, intent: Intent) -> Beside {
     let (keeper, resource) = (keeper.clone(), resource.clone());
     Beside(tokio::spawn(async move {
@@ -48,17 +48,17 @@ pub(super) fn look_out(keeper: &Keeper, resource: &ByteString, layout: Layout, i
             looks.tick().await;
             let Ok(reply) = keeper.get_children(resource.clone()).await else { continue };
             let order = in_order(&reply.value.names);
-            let stranger = order.iter().find(|contender| !layout.stands_with(intent, contender));
-            match stranger {
-                Some(stranger) if !is_warned => say(format_args!(
+            let other = order.iter().find(|contender| !layout.stands_with(intent, contender));
+            match other {
+                Some(other) if !is_warned => say(format_args!(
                     "warning: {} stands below {resource}, and is not named as this program names its own: \
                      programs over other libraries may not see each other, and then two hold at a time. Use \
                      one layout in a line: see --layout",
-                    stranger.name
+                    other.name
                 )),
                 _ => {}
             }
-            is_warned = stranger.is_some();
+            is_warned = other.is_some();
         }
     }))
 }
