@@ -56,15 +56,15 @@ enum Work {
     Stop,
 }
 
-/// What the writer tells.
+/// What the writer has done.
 #[derive(Debug)]
-struct Told {
+struct Progress {
     durable: AtomicU64,
     failure: Mutex<Option<String>>,
     wake: Arc<Notify>,
 }
 
-impl Told {
+impl Progress {
     fn fail(&self, reason: String) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
         self.wake.notify_one();
@@ -75,7 +75,7 @@ impl Told {
 #[derive(Debug)]
 pub(crate) struct Store {
     work: Sender<Work>,
-    told: Arc<Told>,
+    progress: Arc<Progress>,
     backlog: Backlog,
     thread: JoinHandle<()>,
 }
@@ -103,12 +103,18 @@ impl Store {
         measured: Measured,
     ) -> std::io::Result<Self> {
         let (work, queue) = mpsc::channel();
-        let told = Arc::new(Told { durable: AtomicU64::new(0), failure: Mutex::new(None), wake });
+        let progress = Arc::new(Progress { durable: AtomicU64::new(0), failure: Mutex::new(None), wake });
         let backlog = Backlog::default();
-        let writer =
-            Writer { log, dynamic, told: Arc::clone(&told), backlog: backlog.clone(), linger, measured };
+        let writer = Writer {
+            log,
+            dynamic,
+            progress: Arc::clone(&progress),
+            backlog: backlog.clone(),
+            linger,
+            measured,
+        };
         let thread = thread::Builder::new().name("log".to_owned()).spawn(move || writer.run(&queue))?;
-        Ok(Self { work, told, backlog, thread })
+        Ok(Self { work, progress, backlog, thread })
     }
 
     /// True when clients should be left unread for the disk's sake.
@@ -143,12 +149,12 @@ impl Store {
 
     /// The highest ticket that is durable; 0 before the first.
     pub(crate) fn durable(&self) -> u64 {
-        self.told.durable.load(Ordering::Acquire)
+        self.progress.durable.load(Ordering::Acquire)
     }
 
     /// Why the writer stopped, if it did.
     pub(crate) fn failure(&self) -> Option<String> {
-        self.told.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.progress.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Lets the writer finish what is queued, for a bounded time.
@@ -190,7 +196,7 @@ struct Writer<S: Storage> {
     log: Log<S>,
     /// The operator's files, where the membership is kept.
     dynamic: Option<DynamicFile>,
-    told: Arc<Told>,
+    progress: Arc<Progress>,
     backlog: Backlog,
     linger: Duration,
     measured: Measured,
@@ -217,7 +223,7 @@ impl Measured {
 impl<S: Storage> Writer<S> {
     fn run(mut self, queue: &Receiver<Work>) {
         // A panic must not leave the member waiting for ever for what is never told.
-        let mut alarm = Alarm { told: Arc::clone(&self.told), armed: true };
+        let mut alarm = Alarm { progress: Arc::clone(&self.progress), armed: true };
         while let Ok(first) = queue.recv() {
             if !self.linger.is_zero() {
                 thread::sleep(self.linger);
@@ -226,7 +232,7 @@ impl<S: Storage> Writer<S> {
                 Ok(Next::Go) => {}
                 Ok(Next::Stop) => break,
                 Err(error) => {
-                    self.told.fail(format!("failed to {error}"));
+                    self.progress.fail(format!("failed to {error}"));
                     break;
                 }
             }
@@ -260,8 +266,8 @@ impl<S: Storage> Writer<S> {
         }
         self.backlog.0.fetch_sub(group.size, Ordering::Relaxed);
         if group.ticket > 0 {
-            self.told.durable.store(group.ticket, Ordering::Release);
-            self.told.wake.notify_one();
+            self.progress.durable.store(group.ticket, Ordering::Release);
+            self.progress.wake.notify_one();
         }
         if let Some(base) = snapshot {
             self.after_snapshot(base)?;
@@ -330,14 +336,14 @@ struct Group {
 }
 
 struct Alarm {
-    told: Arc<Told>,
+    progress: Arc<Progress>,
     armed: bool,
 }
 
 impl Drop for Alarm {
     fn drop(&mut self) {
         if self.armed {
-            self.told.fail("the log's writer panicked; its message stands above".to_owned());
+            self.progress.fail("the log's writer panicked; its message stands above".to_owned());
         }
     }
 }

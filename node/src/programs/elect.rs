@@ -108,7 +108,7 @@ async fn serve(
             ("ZNODE", term.path().to_owned()),
         ];
         match held::run(&args.common.command, &environment, &term, reached.grace, signals).await? {
-            Ended::Itself(status) | Ended::Told(status) => return Ok(status),
+            Ended::Itself(status) | Ended::Signalled(status) => return Ok(status),
             Ended::Unguarded => {
                 say(format_args!("{UNGUARDED}: resigning"));
                 return Ok(LOST);

@@ -65,9 +65,9 @@ pub(super) fn own_program() -> PathBuf {
     PathBuf::from("/proc/self/exe")
 }
 
-/// What the guardian is told.
+/// A message to the guardian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Message {
     Until {
         term: u64,
         kill: u64,
@@ -195,7 +195,7 @@ fn ward(args: &GuardianArgs) -> Command {
     ward
 }
 
-fn listen(tell: &Sender<Told>, pass: &Sender<String>) {
+fn listen(tell: &Sender<Message>, pass: &Sender<String>) {
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { break };
         if let Some(told) = parse(&line) {
@@ -206,7 +206,7 @@ fn listen(tell: &Sender<Told>, pass: &Sender<String>) {
             let _ = pass.send(line);
         }
     }
-    let _ = tell.send(Told::Gone);
+    let _ = tell.send(Message::Gone);
 }
 
 /// Tells the inner guardian. One that does not read holds up nothing but this thread.
@@ -222,17 +222,17 @@ fn hand_on(passed: &Receiver<String>, to: Option<std::process::ChildStdin>) {
 }
 
 /// Takes the exit statuses of all whose parent this process is or becomes.
-fn reap(first: Option<Pid>, tell: &Sender<Told>) {
+fn reap(first: Option<Pid>, tell: &Sender<Message>) {
     loop {
         match wait(WaitOptions::empty()) {
             Ok(Some((pid, status))) if Some(pid) == first => {
                 if let Some(exit) = exit_of(status) {
-                    let _ = tell.send(Told::Ended(exit));
+                    let _ = tell.send(Message::Ended(exit));
                 }
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => {
-                let _ = tell.send(Told::Childless);
+                let _ = tell.send(Message::Childless);
                 return;
             }
         }
@@ -243,13 +243,13 @@ fn exit_of(status: WaitStatus) -> Option<Exit> {
     status.exit_status().map(Exit::Status).or_else(|| status.terminating_signal().map(Exit::Signal))
 }
 
-fn parse(line: &str) -> Option<Told> {
+fn parse(line: &str) -> Option<Message> {
     let mut words = line.split(' ');
     match (words.next()?, words.next(), words.next()) {
         ("until", Some(term), Some(kill)) => {
-            Some(Told::Until { term: term.parse().ok()?, kill: kill.parse().ok()? })
+            Some(Message::Until { term: term.parse().ok()?, kill: kill.parse().ok()? })
         }
-        ("end", Some(kill), None) => Some(Told::Until { term: 0, kill: kill.parse().ok()? }),
+        ("end", Some(kill), None) => Some(Message::Until { term: 0, kill: kill.parse().ok()? }),
         _ => None,
     }
 }
@@ -329,7 +329,7 @@ impl Ward {
 }
 
 /// Goes on until nothing is left of what was started.
-fn guard(told: &Receiver<Told>, behind: u64, mut term: u64, kill: u64, act: &mut dyn FnMut(Act)) {
+fn guard(told: &Receiver<Message>, behind: u64, mut term: u64, kill: u64, act: &mut dyn FnMut(Act)) {
     let mut kill = kill.saturating_add(behind);
     let mut asked = false;
     let mut rounds = 0;
@@ -348,18 +348,18 @@ fn guard(told: &Receiver<Told>, behind: u64, mut term: u64, kill: u64, act: &mut
             false => Duration::from_millis(next.saturating_sub(now)).clamp(Duration::from_millis(1), LOOK),
         };
         match told.recv_timeout(wait) {
-            Ok(Told::Until { term: later, kill: latest }) => {
+            Ok(Message::Until { term: later, kill: latest }) => {
                 let latest = latest.saturating_add(behind);
                 // Once asked to end, nothing gives it more time.
                 (term, kill) = if asked { (term, kill.min(latest)) } else { (later, latest) };
             }
-            Ok(Told::Ended(exit)) => {
+            Ok(Message::Ended(exit)) => {
                 act(Act::Ended(exit));
                 // What the command left behind must not go on either.
                 (asked, kill) = (true, 0);
             }
-            Ok(Told::Gone) => (asked, kill) = (true, 0),
-            Ok(Told::Childless) | Err(RecvTimeoutError::Disconnected) => return,
+            Ok(Message::Gone) => (asked, kill) = (true, 0),
+            Ok(Message::Childless) | Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
@@ -371,8 +371,8 @@ mod tests {
 
     #[test]
     fn a_line_says_until_when_or_that_it_ends() {
-        assert_eq!(parse("until 5 9"), Some(Told::Until { term: 5, kill: 9 }));
-        assert_eq!(parse("end 9"), Some(Told::Until { term: 0, kill: 9 }));
+        assert_eq!(parse("until 5 9"), Some(Message::Until { term: 5, kill: 9 }));
+        assert_eq!(parse("end 9"), Some(Message::Until { term: 0, kill: 9 }));
         for bad in ["", "until", "until 5", "until a b", "end", "end x", "go"] {
             assert_eq!(parse(bad), None, "{bad}");
         }
@@ -383,11 +383,11 @@ mod tests {
         let (tell, told) = channel();
         let now = boot_ms();
         for message in [
-            Told::Until { term: now + 100_000, kill: now + 200_000 },
-            Told::Until { term: 0, kill: now + 100_000 },
-            Told::Until { term: now + 100_000, kill: now + 200_000 },
-            Told::Ended(Exit::Status(3)),
-            Told::Childless,
+            Message::Until { term: now + 100_000, kill: now + 200_000 },
+            Message::Until { term: 0, kill: now + 100_000 },
+            Message::Until { term: now + 100_000, kill: now + 200_000 },
+            Message::Ended(Exit::Status(3)),
+            Message::Childless,
         ] {
             tell.send(message).expect("the guardian listens");
         }
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_guardian_kills_until_nothing_is_left_when_its_ward_or_its_parent_is_gone() {
-        for first in [Told::Ended(Exit::Signal(9)), Told::Gone] {
+        for first in [Message::Ended(Exit::Signal(9)), Message::Gone] {
             let (tell, told) = channel();
             tell.send(first).expect("the guardian listens");
             let mut kills = 0;
@@ -406,7 +406,7 @@ mod tests {
                 if let Act::Kill(round) = act {
                     kills = round;
                     if round == 3 {
-                        tell.send(Told::Childless).expect("the guardian listens");
+                        tell.send(Message::Childless).expect("the guardian listens");
                     }
                 }
             });

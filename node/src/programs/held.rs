@@ -19,7 +19,7 @@ pub(super) enum Ended {
     /// The command's guardian died, and the command with it.
     Unguarded,
     /// This program was told to end by a signal, and ended the command.
-    Told(u8),
+    Signalled(u8),
 }
 
 /// That a term is over is known so long after it stopped being certain.
@@ -54,13 +54,13 @@ pub(super) async fn run(
             }),
             why = &mut over => {
                 return Ok(match end(&mut child, signals).await {
-                    Some(status) => Ended::Told(status),
+                    Some(status) => Ended::Signalled(status),
                     None => Ended::Lost(why),
                 });
             }
             status = signals.next() => {
                 end(&mut child, signals).await;
-                return Ok(Ended::Told(status));
+                return Ok(Ended::Signalled(status));
             }
             _ = moves.tick() => {
                 if let Some(until) = term.certain_until().filter(|until| *until > told) {

@@ -109,14 +109,14 @@ async fn serve(args: &LockArgs, reached: &Reached, signals: &mut Signals) -> any
     match ended {
         Ended::Lost(why) => say(format_args!("the lock is lost: {why}. The command was ended")),
         Ended::Unguarded => say(format_args!("{UNGUARDED}: releasing the lock")),
-        Ended::Itself(_) | Ended::Told(_) => {}
+        Ended::Itself(_) | Ended::Signalled(_) => {}
     }
     tokio::select! {
         _ = guard.release() => {}
         _ = signals.next() => {}
     }
     Ok(match ended {
-        Ended::Itself(status) | Ended::Told(status) => status,
+        Ended::Itself(status) | Ended::Signalled(status) => status,
         Ended::Lost(_) | Ended::Unguarded => LOST,
     })
 }
