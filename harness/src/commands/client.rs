@@ -94,12 +94,12 @@ fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
             };
             let none = || Failure::usage(format!("{path} names no client to be tried"));
             let client = described.map_err(Failure::Usage)?.client.ok_or_else(none)?;
-            match &client.home {
+            match &client.in_container {
                 None => Ok(client),
-                Some(home) => Err(Failure::usage(format!(
+                Some(container) => Err(Failure::usage(format!(
                     "{path}: its client is the service {}, and only a client on this machine is tried; run \
                      it here: harness client check -- COMMAND",
-                    home.service
+                    container.service
                 ))),
             }
         }
@@ -109,7 +109,7 @@ fn program(args: &ClientCheckArgs) -> Result<Arc<Program>, Failure> {
                 command: args.command.clone(),
                 environment: BTreeMap::new(),
                 folder,
-                home: None,
+                in_container: None,
             }))
         }
         (None, true) => Err(Failure::usage(

@@ -12,7 +12,7 @@ use crate::Async;
 
 /// What a file says of a client in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct InContainer {
     /// The service in whose container its processes run.
     pub service: String,
     /// Where members are found from there, in their order: `redis1:6379`.

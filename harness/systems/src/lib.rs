@@ -49,7 +49,7 @@ pub use own::{Deed, Order};
 pub use service::{Auxiliaries, Auxiliary, Condition, Dependency, HealthCheck, Service, Volume};
 pub use setting::{Setting, Settings};
 pub use system::{
-    Addresses, Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, Site, System, Traits,
+    Addresses, Beginning, Contained, ContainerPorts, Dialling, Installation, Placement, Site, System, Traits,
     Wanted,
 };
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::alongside::Home;
+use crate::alongside::InContainer;
 
 /// A client's program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Program {
     /// Where it runs, absolute.
     pub folder: PathBuf,
     /// The container in which it runs instead, where it does.
-    pub home: Option<Home>,
+    pub in_container: Option<InContainer>,
 }
 
 impl Program {

@@ -302,7 +302,7 @@ pub struct ContainerPorts<'a> {
 
 /// A member's place in a container.
 #[derive(Clone, Copy, Debug)]
-pub struct Berth<'a> {
+pub struct Placement<'a> {
     /// This executable, as the image has it.
     pub executable: &'a str,
     /// Where its data lies.
@@ -327,10 +327,10 @@ pub trait Contained {
     fn ports(&self) -> ContainerPorts<'_>;
 
     /// What an image that holds nothing but this executable runs as a member.
-    fn command(&self, berth: &Berth<'_>) -> Vec<String>;
+    fn command(&self, placement: &Placement<'_>) -> Vec<String>;
 
     /// What an image that somebody named is told by its environment.
-    fn environment(&self, berth: &Berth<'_>) -> Vec<(&'static str, String)>;
+    fn environment(&self, placement: &Placement<'_>) -> Vec<(&'static str, String)>;
 
     /// A pause after which a member of an image that somebody named has surely tried again to join.
     fn rejoins_within(&self) -> Duration {

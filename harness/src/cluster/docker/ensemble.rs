@@ -12,7 +12,7 @@ use anyhow::{Context, anyhow, bail};
 use bollard::models::{NetworkCreateRequest, VolumeCreateRequest};
 use futures_util::future::{join_all, try_join_all};
 use harness_agent::protocol::{Command, SignalName};
-use harness_systems::{Berth, Contained, Inside, Service, Whereabouts};
+use harness_systems::{Contained, Inside, Placement, Service, Whereabouts};
 use lab_mutants::Mutant;
 use runs::member::MemberId;
 use runs::views;
@@ -228,7 +228,7 @@ impl DockerCluster {
             output: self.output.as_deref().map(|volume| Output { volume, file: self.clock.now() }),
             labels: self.resources.labels().of("member"),
         };
-        let berth = Berth {
+        let placement = Placement {
             executable: EXECUTABLE,
             data: DATA,
             ensemble: &ensemble,
@@ -246,9 +246,9 @@ impl DockerCluster {
         }
         let service = self.service(id);
         let body = match (&self.docker.image, service) {
-            (Some(image), _) => common.named((image, &self.docker.image_command), system, &berth),
+            (Some(image), _) => common.named((image, &self.docker.image_command), system, &placement),
             (None, Some(service)) => common.service(service),
-            (None, None) => common.ours(&self.image, system, &berth),
+            (None, None) => common.ours(&self.image, system, &placement),
         };
         let name = service.map(|service| service.name.clone());
         let (begun, container) = self.member(id)?.start(&self.resources, &self.failure, body).await?;

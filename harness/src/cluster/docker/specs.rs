@@ -9,7 +9,7 @@ use bollard::models::{
     ContainerCreateBody, EndpointSettings, HealthConfig, HostConfig, Mount, MountType, NetworkingConfig,
     ResourcesUlimits,
 };
-use harness_systems::{Auxiliary, Berth, Contained, HealthCheck, Service, Volume};
+use harness_systems::{Auxiliary, Contained, HealthCheck, Placement, Service, Volume};
 
 use super::image::NOBODY;
 use super::sandbox::{bounded, confined, shared};
@@ -86,11 +86,16 @@ impl Common<'_> {
     }
 
     /// Our own image as a member.
-    pub(super) fn ours(&self, image: &str, system: &dyn Contained, berth: &Berth<'_>) -> ContainerCreateBody {
+    pub(super) fn ours(
+        &self,
+        image: &str,
+        system: &dyn Contained,
+        placement: &Placement<'_>,
+    ) -> ContainerCreateBody {
         let host = HostConfig { cap_drop: Some(vec!["ALL".to_owned()]), ..confined() };
         ContainerCreateBody {
             image: Some(image.to_owned()),
-            cmd: Some(system.command(berth)),
+            cmd: Some(system.command(placement)),
             user: Some(format!("{NOBODY}:{NOBODY}")),
             ..self.body(self.host(host))
         }
@@ -101,9 +106,9 @@ impl Common<'_> {
         &self,
         (image, command): (&str, &[String]),
         system: &dyn Contained,
-        berth: &Berth<'_>,
+        placement: &Placement<'_>,
     ) -> ContainerCreateBody {
-        let environment = system.environment(berth);
+        let environment = system.environment(placement);
         ContainerCreateBody {
             image: Some(image.to_owned()),
             cmd: (!command.is_empty()).then(|| command.to_vec()),
@@ -210,7 +215,7 @@ mod tests {
     use super::*;
     use crate::cluster::docker::image::{DATA, EXECUTABLE};
 
-    const BERTH: Berth<'static> = Berth {
+    const PLACEMENT: Placement<'static> = Placement {
         executable: EXECUTABLE,
         data: DATA,
         ensemble: &[],
@@ -229,7 +234,7 @@ mod tests {
     fn our_own_image_has_no_rights() {
         let volumes = [("v".to_owned(), DATA.to_owned())];
         let system = ZooKeeper::Node.contained().expect("it runs in containers");
-        let body = common(&volumes).ours("harness:x", system, &BERTH);
+        let body = common(&volumes).ours("harness:x", system, &PLACEMENT);
         let host = body.host_config.expect("a host configuration");
         assert_eq!(body.user.as_deref(), Some("65534:65534"));
         assert_eq!(host.pid_mode.as_deref(), Some("container:h1"));
@@ -242,7 +247,7 @@ mod tests {
     fn an_image_that_was_named_keeps_its_command_and_its_user() {
         let volumes = [("v".to_owned(), DATA.to_owned())];
         let system = ZooKeeper::Node.contained().expect("it runs in containers");
-        let body = common(&volumes).named(("zookeeper:3.9", &[]), system, &BERTH);
+        let body = common(&volumes).named(("zookeeper:3.9", &[]), system, &PLACEMENT);
         assert!(body.env.is_some_and(|env| !env.is_empty()));
         assert_eq!((body.cmd, body.user), (None, None));
         let host = body.host_config.expect("a host configuration");

@@ -36,7 +36,7 @@ use super::template::{self, Outside, Places};
 pub use super::written::{How, Probe};
 use super::written::{Written, WrittenClient, WrittenFault, WrittenMember, WrittenProbe, WrittenPromise};
 use super::{lines, process};
-use crate::alongside::Home;
+use crate::alongside::InContainer;
 use crate::bounded;
 use crate::program::Program;
 use crate::service::{Auxiliaries, Auxiliary, Service};
@@ -192,13 +192,15 @@ pub(super) fn parse_compose(text: &str, folder: PathBuf) -> Result<Description, 
 /// The container of a client runs what its file says. Where that is nothing it runs the client, which waits
 /// for a request that never comes.
 fn idle(client: &Program, auxiliaries: &mut Auxiliaries) {
-    let Some(home) = &client.home else { return };
+    let Some(container) = &client.in_container else { return };
     let mut all = auxiliaries.before.iter_mut().chain(&mut auxiliaries.behind);
-    let Some(Auxiliary { service, .. }) = all.find(|one| one.service.name == home.service) else { return };
+    let Some(Auxiliary { service, .. }) = all.find(|one| one.service.name == container.service) else {
+        return;
+    };
     if service.command.is_empty() && service.entrypoint.is_empty() {
         service.entrypoint.clone_from(&client.command);
         service.stdin_open = true;
-        service.environment.extend(process::environment(client, &home.members));
+        service.environment.extend(process::environment(client, &container.members));
     }
 }
 
@@ -373,7 +375,7 @@ fn variables(named: Vec<String>) -> Result<Vec<String>, String> {
 /// A client, on this machine or in the container of a service.
 fn program(written: WrittenClient, folder: &Path, found: &[String]) -> Result<Arc<Program>, String> {
     let command = written.command.command("client.command")?;
-    let home = match written.service {
+    let in_container = match written.service {
         None if written.functions.is_empty() => None,
         None => return Err("client.functions: goes with service; any other client says it itself".to_owned()),
         Some(_) if found.is_empty() => {
@@ -391,10 +393,15 @@ fn program(written: WrittenClient, folder: &Path, found: &[String]) -> Result<Ar
         Some(service) => {
             let functions =
                 lines::named(&written.functions).map_err(|why| format!("client.functions: {why}"))?;
-            Some(Home { service, members: found.to_vec(), functions })
+            Some(InContainer { service, members: found.to_vec(), functions })
         }
     };
-    Ok(Arc::new(Program { command, environment: written.environment, folder: folder.to_path_buf(), home }))
+    Ok(Arc::new(Program {
+        command,
+        environment: written.environment,
+        folder: folder.to_path_buf(),
+        in_container,
+    }))
 }
 
 impl Description {
@@ -571,8 +578,9 @@ mod tests {
         };
         let container = |app: &str| {
             let read = read(app, ", functions: [read, cas]").expect("a description");
-            let home = read.client.as_ref().and_then(|client| client.home.clone()).expect("a home");
-            assert_eq!((home.members.join(" "), home.functions.len()), ("a:7".to_owned(), 2));
+            let container =
+                read.client.as_ref().and_then(|client| client.in_container.clone()).expect("a container");
+            assert_eq!((container.members.join(" "), container.functions.len()), ("a:7".to_owned(), 2));
             let Members::Containers(members) = read.members else { panic!("containers") };
             let Auxiliaries { before, behind, client, .. } = members.auxiliaries;
             assert_eq!((before.len(), behind.len(), client.as_deref()), (1, 0, Some("app")));

@@ -57,7 +57,7 @@ use runs::views::Stand;
 use workloads::{Applications, Kind};
 
 use crate::Async;
-use crate::alongside::Home;
+use crate::alongside::InContainer;
 use crate::application::Runs;
 use crate::client::{Client, ClientSettings};
 use crate::files::Files;
@@ -65,7 +65,7 @@ use crate::look::{Look, PortState, Ran, Whereabouts};
 use crate::own::Order;
 use crate::service::{Auxiliaries, Service};
 use crate::system::{
-    Beginning, Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted,
+    Beginning, Contained, ContainerPorts, Dialling, Installation, Placement, System, Traits, Wanted,
 };
 pub use process::{MEMBERS_VARIABLE, SESSION_VARIABLE, STORE_VARIABLE, accused, listed};
 
@@ -124,8 +124,8 @@ impl External {
     }
 
     /// The container of its client, where that is in one.
-    fn home(&self) -> Option<&Home> {
-        self.description.client.as_ref()?.home.as_ref()
+    fn in_container(&self) -> Option<&InContainer> {
+        self.description.client.as_ref()?.in_container.as_ref()
     }
 }
 
@@ -135,11 +135,11 @@ impl Contained for InContainers {
     }
 
     /// What runs is the services' word.
-    fn command(&self, _: &Berth<'_>) -> Vec<String> {
+    fn command(&self, _: &Placement<'_>) -> Vec<String> {
         Vec::new()
     }
 
-    fn environment(&self, _: &Berth<'_>) -> Vec<(&'static str, String)> {
+    fn environment(&self, _: &Placement<'_>) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
@@ -191,11 +191,11 @@ impl System for External {
 
     fn lacks(&self, function: Function) -> Option<String> {
         let is_held = matches!(function, Function::ACQUIRE | Function::STORE | Function::RELEASE);
-        if is_held && let Some(home) = self.home() {
+        if is_held && let Some(container) = self.in_container() {
             return Some(format!(
                 "whoever holds is stopped, killed and cut off, and processes in the container of {} can't be \
                  (x-harness.client.service)",
-                home.service
+                container.service
             ));
         }
         match function {
@@ -211,7 +211,7 @@ impl System for External {
 
     /// A client that is to hold a lock is a process that can be stopped by itself.
     fn applications(&self, holds: Applications) -> Option<Runs> {
-        let client = self.description.client.as_ref().filter(|client| client.home.is_none())?;
+        let client = self.description.client.as_ref().filter(|client| client.in_container.is_none())?;
         (holds == Applications::Lock).then(|| Runs::Program(Arc::clone(client)))
     }
 
@@ -275,8 +275,8 @@ impl System for External {
 
     fn functions(&self, executable: &Path) -> Result<Option<Vec<Function>>, String> {
         let client = self.description.client.as_ref().ok_or_else(|| pool::NO_CLIENT.to_owned())?;
-        if let Some(home) = &client.home {
-            return Ok(Some(home.functions.clone()));
+        if let Some(container) = &client.in_container {
+            return Ok(Some(container.functions.clone()));
         }
         process::functions_of(client, executable).map(Some)
     }

@@ -175,10 +175,10 @@ impl Pool {
     /// What a request calls the member at this address.
     pub(super) fn called(&self, member: SocketAddr) -> String {
         let name = || {
-            let home = self.program.as_ref()?.home.as_ref()?;
+            let container = self.program.as_ref()?.in_container.as_ref()?;
             let beginning = self.state().beginning.clone()?;
             let (id, _) = beginning.members.iter().find(|(_, address)| *address == member)?;
-            home.members.get(usize::try_from(id.checked_sub(1)?).ok()?).cloned()
+            container.members.get(usize::try_from(id.checked_sub(1)?).ok()?).cloned()
         };
         name().unwrap_or_else(|| member.to_string())
     }

@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWrite
 use tokio::process::{Child, Command};
 
 use super::lines::{self, MAX_LINE_BYTES};
-use crate::alongside::{Hold, Home, Remote};
+use crate::alongside::{Hold, InContainer, Remote};
 use crate::bounded;
 use crate::program::{Heard, Program};
 use crate::system::Beginning;
@@ -129,9 +129,9 @@ impl Process {
     pub(super) async fn start(program: &Program, beginning: &Beginning, number: u64) -> Result<Self, String> {
         let log = beginning.folder.join(format!("{number}.log"));
         let words_kept = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-        let mut process = match &program.home {
+        let mut process = match &program.in_container {
             None => Self::here(program, beginning, log, words_kept)?,
-            Some(home) => Self::there(program, home, beginning, log, words_kept).await?,
+            Some(container) => Self::there(program, container, beginning, log, words_kept).await?,
         };
         process.functions = match tokio::time::timeout(HELLO_PATIENCE, process.answer()).await {
             Ok(Ok(line)) => lines::functions(&line).map_err(|why| process.accused(&why, Some(&line)))?,
@@ -140,7 +140,7 @@ impl Process {
             Ok(Err(NoAnswer::Late)) | Err(_) => return Err(process.accused(&late_hello(), None)),
         };
         let lacks = |function: &&Function| !process.functions.contains(function);
-        match program.home.as_ref().and_then(|home| home.functions.iter().find(lacks)) {
+        match program.in_container.as_ref().and_then(|container| container.functions.iter().find(lacks)) {
             Some(lack) => {
                 let why = format!("client.functions has {lack}, and its hello does not say it");
                 Err(process.accused(&why, None))
@@ -168,16 +168,16 @@ impl Process {
     /// One in the container of a service.
     async fn there(
         program: &Program,
-        home: &Home,
+        container: &InContainer,
         beginning: &Beginning,
         log: PathBuf,
         words: File,
     ) -> Result<Self, String> {
         let because =
-            |why: String| format!("starting the client in the container of {}: {why}", home.service);
+            |why: String| format!("starting the client in the container of {}: {why}", container.service);
         let alongside =
             beginning.alongside.as_ref().ok_or_else(|| because("there are no containers".to_owned()))?;
-        let mut told = environment(program, &home.members);
+        let mut told = environment(program, &container.members);
         told.extend(beginning.environment.iter().map(|(name, value)| format!("{name}={value}")));
         let remote = alongside.start(program.command.clone(), told, words).await;
         let Remote { input, output, hold } = remote.map_err(|error| because(error.to_string()))?;
@@ -309,7 +309,7 @@ mod tests {
             command: ["sh", "-c", script].map(str::to_owned).to_vec(),
             environment: BTreeMap::new(),
             folder: folder.path().to_owned(),
-            home: None,
+            in_container: None,
         };
         let told = functions_of(&program, Path::new("sh")).expect_err("no hello");
         let left = std::fs::read_to_string(folder.path().join("left")).expect("it was started");

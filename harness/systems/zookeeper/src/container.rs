@@ -4,7 +4,7 @@ use runs::clock::whole_milliseconds;
 use runs::member::MemberId;
 
 use crate::zoo_cfg::SYNC_LIMIT;
-use harness_systems::system::{Berth, ContainerPorts};
+use harness_systems::system::{ContainerPorts, Placement};
 
 /// Where members speak about proposals.
 const QUORUM_PORT: u16 = 2888;
@@ -21,43 +21,43 @@ const INIT_LIMIT: u32 = 10;
 pub(super) const PORTS: ContainerPorts<'static> =
     ContainerPorts { client: CLIENT_PORT, peers: &[QUORUM_PORT, ELECTION_PORT], questions: &[] };
 
-fn role(berth: &Berth<'_>, member: MemberId) -> &'static str {
-    if berth.voters.contains(&member) { "" } else { ":observer" }
+fn role(placement: &Placement<'_>, member: MemberId) -> &'static str {
+    if placement.voters.contains(&member) { "" } else { ":observer" }
 }
 
 /// The command of the bundled node.
-pub(super) fn bundled(berth: &Berth<'_>) -> Vec<String> {
-    let mut command = vec![berth.executable.to_owned(), "member".to_owned()];
+pub(super) fn bundled(placement: &Placement<'_>) -> Vec<String> {
+    let mut command = vec![placement.executable.to_owned(), "member".to_owned()];
     let mut flag = |name: &str, value: String| command.extend([format!("--{name}"), value]);
-    flag("id", berth.id.0.to_string());
-    flag("data-dir", berth.data.to_owned());
+    flag("id", placement.id.0.to_string());
+    flag("data-dir", placement.data.to_owned());
     flag("client-addr", format!("0.0.0.0:{CLIENT_PORT}"));
-    flag("peer-timeout-ms", whole_milliseconds(berth.peer_timeout).to_string());
+    flag("peer-timeout-ms", whole_milliseconds(placement.peer_timeout).to_string());
     // All clients of a run come from one address, and they crowd together when members are down.
     flag("max-client-cnxns", "0".to_owned());
-    for (server, address) in berth.ensemble {
-        let role = role(berth, *server);
+    for (server, address) in placement.ensemble {
+        let role = role(placement, *server);
         flag("server", format!("{}={address}:{QUORUM_PORT}:{ELECTION_PORT}{role}", server.0));
     }
-    if let Some(bug) = berth.bug {
+    if let Some(bug) = placement.bug {
         flag("mutant", bug.to_owned());
     }
     command.extend(["--events", "--note-synced"].map(str::to_owned));
-    if berth.lose_unsynced {
+    if placement.lose_unsynced {
         command.push("--cut-unsynced".to_owned());
     }
     command
 }
 
 /// What the official image of Apache ZooKeeper takes from its environment.
-pub(super) fn environment(berth: &Berth<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn environment(placement: &Placement<'_>) -> Vec<(&'static str, String)> {
     let line = |(id, address): &(MemberId, _)| {
-        let role = role(berth, *id);
+        let role = role(placement, *id);
         format!("server.{}={address}:{QUORUM_PORT}:{ELECTION_PORT}{role};{CLIENT_PORT}", id.0)
     };
-    let servers: Vec<String> = berth.ensemble.iter().map(line).collect();
+    let servers: Vec<String> = placement.ensemble.iter().map(line).collect();
     vec![
-        ("ZOO_MY_ID", berth.id.0.to_string()),
+        ("ZOO_MY_ID", placement.id.0.to_string()),
         ("ZOO_SERVERS", servers.join(" ")),
         ("ZOO_TICK_TIME", TICK_MS.to_string()),
         ("ZOO_INIT_LIMIT", INIT_LIMIT.to_string()),
@@ -75,8 +75,8 @@ mod tests {
 
     use super::*;
 
-    fn berth<'a>(id: u64, ensemble: &'a [(MemberId, IpAddr)]) -> Berth<'a> {
-        Berth {
+    fn placement<'a>(id: u64, ensemble: &'a [(MemberId, IpAddr)]) -> Placement<'a> {
+        Placement {
             executable: "/harness",
             data: "/data",
             ensemble,
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_bundled_node_is_told_its_ensemble_by_flags() {
-        let command = bundled(&berth(2, &ensemble())).join(" ");
+        let command = bundled(&placement(2, &ensemble())).join(" ");
         for words in [
             "/harness member --id 2 --data-dir /data --client-addr 0.0.0.0:2181",
             "--server 1=192.0.2.1:2888:3888 --server 2=192.0.2.2:2888:3888:observer",
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn an_image_is_told_its_ensemble_as_the_official_one_is() {
-        let environment = environment(&berth(1, &ensemble()));
+        let environment = environment(&placement(1, &ensemble()));
         assert!(environment.contains(&("ZOO_MY_ID", "1".to_owned())));
         let servers = "server.1=192.0.2.1:2888:3888;2181 server.2=192.0.2.2:2888:3888:observer;2181";
         assert!(environment.contains(&("ZOO_SERVERS", servers.to_owned())), "{environment:?}");

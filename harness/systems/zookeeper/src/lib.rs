@@ -54,7 +54,7 @@ use harness_systems::client::{Client, ClientSettings};
 use harness_systems::look::{Look, PortState, Whereabouts};
 use harness_systems::setting::Setting;
 use harness_systems::system::{
-    Berth, Contained, ContainerPorts, Dialling, Installation, System, Traits, Wanted,
+    Contained, ContainerPorts, Dialling, Installation, Placement, System, Traits, Wanted,
 };
 use launch::Installed;
 use zoo_cfg::SYNC_LIMIT;
@@ -348,12 +348,12 @@ impl Contained for ZooKeeper {
         container::PORTS
     }
 
-    fn command(&self, berth: &Berth<'_>) -> Vec<String> {
-        container::bundled(berth)
+    fn command(&self, placement: &Placement<'_>) -> Vec<String> {
+        container::bundled(placement)
     }
 
-    fn environment(&self, berth: &Berth<'_>) -> Vec<(&'static str, String)> {
-        container::environment(berth)
+    fn environment(&self, placement: &Placement<'_>) -> Vec<(&'static str, String)> {
+        container::environment(placement)
     }
 
     /// Whatever the image is, it may be Apache ZooKeeper.
