@@ -264,7 +264,7 @@ pub trait Cluster: Send + Sync {
     fn read_clock(&self, member: MemberId) -> Async<'_, ClockReading>;
 
     /// Runs a command of a fault of the user's own for a member.
-    fn deed(&self, member: MemberId, order: Order) -> Async<'_, Ran>;
+    fn run_own(&self, member: MemberId, order: Order) -> Async<'_, Ran>;
 
     /// Asks a member's client port whether it is well.
     fn ask(&self, member: MemberId) -> Async<'_, PortState>;

@@ -496,8 +496,8 @@ impl Cluster for ProcessCluster {
         })
     }
 
-    fn deed(&self, member: MemberId, order: Order) -> Async<'_, Ran> {
-        Box::pin(async move { Ok(self.settings.system.deed(order, &self.whereabouts(member)).await?) })
+    fn run_own(&self, member: MemberId, order: Order) -> Async<'_, Ran> {
+        Box::pin(async move { Ok(self.settings.system.run_own(order, &self.whereabouts(member)).await?) })
     }
 
     fn ask(&self, member: MemberId) -> Async<'_, PortState> {

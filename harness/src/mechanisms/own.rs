@@ -20,7 +20,7 @@ use harness_core::mechanism::Mechanism;
 use harness_core::mechanism::own::{OWN, Owned};
 use harness_core::nemeses::RECOVERY_PATIENCE_NS;
 use harness_core::proof::Proof;
-use harness_systems::{Deed, Order, Ran};
+use harness_systems::{OwnCommand, Order, Ran};
 use runs::member::MemberId;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -114,12 +114,12 @@ impl<'a> Fault<'a> {
     }
 
     /// Has a command run for each of these at once, and waits for all.
-    async fn at_each(&self, members: &[MemberId], deed: Deed) -> BTreeMap<MemberId, anyhow::Result<Ran>> {
+    async fn at_each(&self, members: &[MemberId], command: OwnCommand) -> BTreeMap<MemberId, anyhow::Result<Ran>> {
         let mut running = JoinSet::new();
         for member in members.iter().copied() {
             let (cluster, order) =
-                (Arc::clone(self.cluster), Order { own: self.own, deed, fault: self.id.to_owned() });
-            running.spawn(async move { (member, cluster.deed(member, order).await) });
+                (Arc::clone(self.cluster), Order { own: self.own, command, fault: self.id.to_owned() });
+            running.spawn(async move { (member, cluster.run_own(member, order).await) });
         }
         // Who panics says nothing, and must not be taken for one that succeeded.
         let lost = |member: &MemberId| (*member, Err(anyhow!("it was not run to its end")));
@@ -132,12 +132,12 @@ impl<'a> Fault<'a> {
 
     /// Brings it to every target. What can't be brought to one of them is undone at all.
     async fn inflict(&self) -> anyhow::Result<()> {
-        let failures = self.failures(&self.at_each(self.members, Deed::Exec).await, Deed::Exec);
+        let failures = self.failures(&self.at_each(self.members, OwnCommand::Exec).await, OwnCommand::Exec);
         if failures.is_empty() {
             return Ok(());
         }
         if self.own.lasts() {
-            self.at_each(self.members, Deed::Heal).await;
+            self.at_each(self.members, OwnCommand::Heal).await;
         }
         bail!("{}", failures.join("; "))
     }
@@ -147,7 +147,7 @@ impl<'a> Fault<'a> {
         if !self.own.lasts() {
             return Ok(None);
         }
-        let mut answers = self.at_each(self.members, Deed::Heal).await;
+        let mut answers = self.at_each(self.members, OwnCommand::Heal).await;
         let mut gone = Vec::new();
         for member in self.members {
             if answers.get(member).is_some_and(|answer| !has_succeeded(answer))
@@ -157,17 +157,17 @@ impl<'a> Fault<'a> {
                 gone.push(format!("n{} is gone ({how}), so nothing could be undone there", member.0));
             }
         }
-        let failures = self.failures(&answers, Deed::Heal);
+        let failures = self.failures(&answers, OwnCommand::Heal);
         if failures.is_empty() {
             return Ok((!gone.is_empty()).then(|| Proof::new(true, gone.join("; "))));
         }
         bail!("{}", failures.join("; "))
     }
 
-    fn failures(&self, answers: &BTreeMap<MemberId, anyhow::Result<Ran>>, deed: Deed) -> Vec<String> {
+    fn failures(&self, answers: &BTreeMap<MemberId, anyhow::Result<Ran>>, command: OwnCommand) -> Vec<String> {
         let told = |(member, answer): (&MemberId, &anyhow::Result<Ran>)| {
             let why = why_it_failed(answer)?;
-            Some(format!("{} {}: {} at n{}: {why}", self.id, self.own.name(), deed.name(), member.0))
+            Some(format!("{} {}: {} at n{}: {why}", self.id, self.own.name(), command.name(), member.0))
         };
         answers.iter().filter_map(told).collect()
     }
@@ -178,7 +178,7 @@ impl<'a> Fault<'a> {
         let absent = in_force.absent();
         let there: Vec<MemberId> =
             members.iter().copied().filter(|member| !absent.contains(member)).collect();
-        let answers = self.at_each(&there, Deed::Seen).await;
+        let answers = self.at_each(&there, OwnCommand::Seen).await;
         let mut told = BTreeMap::new();
         for member in members {
             let mut said = match answers.get(member) {

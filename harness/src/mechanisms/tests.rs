@@ -238,7 +238,7 @@ impl Cluster for Lying {
         nobody_asks()
     }
 
-    fn deed(&self, _: MemberId, _: Order) -> Async<'_, Ran> {
+    fn run_own(&self, _: MemberId, _: Order) -> Async<'_, Ran> {
         nobody_asks()
     }
 

@@ -45,7 +45,7 @@ use std::pin::Pin;
 pub use alongside::{Alongside, Hold, Remote};
 pub use client::{Client, ClientSettings, Connected, NO_PROCESS};
 pub use look::{Inside, Look, PortState, Ran, Role, Seen, Whereabouts, Whom};
-pub use own::{Deed, Order};
+pub use own::{Order, OwnCommand};
 pub use service::{Auxiliaries, Auxiliary, Condition, Dependency, HealthCheck, Service, Volume};
 pub use setting::{Setting, Settings};
 pub use system::{

@@ -4,7 +4,7 @@ use harness_core::fault::own::Own;
 
 /// Which command of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum OwnCommand {
     /// What brings it.
     Exec,
     /// What undoes it.
@@ -13,7 +13,7 @@ pub enum Deed {
     Seen,
 }
 
-impl Deed {
+impl OwnCommand {
     /// As its key is written.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -31,7 +31,7 @@ pub struct Order {
     /// Of which kind of fault.
     pub own: Own,
     /// Which of its commands.
-    pub deed: Deed,
+    pub command: OwnCommand,
     /// The fault's name in this run.
     pub fault: String,
 }

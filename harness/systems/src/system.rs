@@ -222,7 +222,7 @@ pub trait System: fmt::Debug + Send + Sync {
     }
 
     /// Runs a command of one of them for a member, to its end or for as long as one may take.
-    fn deed(&self, order: Order, member: &Whereabouts) -> Async<'static, io::Result<Ran>> {
+    fn run_own(&self, order: Order, member: &Whereabouts) -> Async<'static, io::Result<Ran>> {
         let _ = (order, member);
         Box::pin(async { Err(io::Error::other("no file describes faults of this system")) })
     }

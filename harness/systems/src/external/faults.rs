@@ -21,7 +21,7 @@ use harness_core::fault::own::{Own, Whom};
 
 use super::template::{self, Outside, Places};
 use super::written::{Words, WrittenFault};
-use crate::own::Deed;
+use crate::own::OwnCommand;
 use crate::program;
 
 /// The longest name.
@@ -39,23 +39,23 @@ pub struct OwnFault {
 
 impl OwnFault {
     /// The command for this; none where it has no such one.
-    pub(super) fn command(&self, deed: Deed) -> Option<&[String]> {
-        match deed {
-            Deed::Exec => Some(&self.exec),
-            Deed::Heal => self.heal.as_deref(),
-            Deed::Seen => Some(&self.seen),
+    pub(super) fn command(&self, command: OwnCommand) -> Option<&[String]> {
+        match command {
+            OwnCommand::Exec => Some(&self.exec),
+            OwnCommand::Heal => self.heal.as_deref(),
+            OwnCommand::Seen => Some(&self.seen),
         }
     }
 
     /// Whether its programs can be run on this machine.
     pub(super) fn check_programs(&self, folder: &Path) -> Result<(), String> {
-        for deed in [Deed::Exec, Deed::Heal, Deed::Seen] {
-            let Some([program, ..]) = self.command(deed) else { continue };
+        for command in [OwnCommand::Exec, OwnCommand::Heal, OwnCommand::Seen] {
+            let Some([program, ..]) = self.command(command) else { continue };
             if !program.contains('{') && !program::is_there(program, folder) {
                 return Err(format!(
                     "faults.{}.{}: there is no {program} that can be run; install it, or put it on the path",
                     self.own.name(),
-                    deed.name()
+                    command.name()
                 ));
             }
         }
@@ -98,15 +98,15 @@ fn one(name: &str, written: WrittenFault, are_contained: bool) -> Result<OwnFaul
         ": a fault that nobody sees proves nothing; write seen, a command that ends with 0 at a member where \
          the fault is in force, and with another status where it is not",
     )?;
-    let command = |deed: Deed, words: Words| {
-        let key = format!(".{}", deed.name());
+    let command = |command: OwnCommand, words: Words| {
+        let key = format!(".{}", command.name());
         let words = words.command(&key)?;
         check_places(&words, are_contained).map_err(|why| format!("{key}: {why}"))?;
         Ok::<_, String>(words)
     };
-    let exec = command(Deed::Exec, exec)?;
-    let heal = heal.map(|heal| command(Deed::Heal, heal)).transpose()?;
-    let seen = command(Deed::Seen, seen)?;
+    let exec = command(OwnCommand::Exec, exec)?;
+    let heal = heal.map(|heal| command(OwnCommand::Heal, heal)).transpose()?;
+    let seen = command(OwnCommand::Seen, seen)?;
     let whom = match aim {
         None => Whom::default(),
         Some(text) => Whom::named(&text)
@@ -187,9 +187,9 @@ mod tests {
         let faults = read(text, false).expect("two faults");
         let [compact, slow] = &faults[..] else { panic!("two faults") };
         assert_eq!((slow.own.name(), slow.own.whom(), slow.own.lasts()), ("slow", Whom::Leader, true));
-        assert_eq!(slow.command(Deed::Exec).expect("exec"), ["sh", "-c", "touch {data}/{fault}"]);
+        assert_eq!(slow.command(OwnCommand::Exec).expect("exec"), ["sh", "-c", "touch {data}/{fault}"]);
         assert_eq!((compact.own.whom(), compact.own.lasts()), (Whom::One, false));
-        assert_eq!(compact.command(Deed::Heal), None);
+        assert_eq!(compact.command(OwnCommand::Heal), None);
         assert_eq!(
             compact.own.about(),
             "runs [\"c\", \"{client}\"] (one), not healed, seen by [\"s\", \"{id}\"]"

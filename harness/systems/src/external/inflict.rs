@@ -23,7 +23,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 pub(super) async fn run(description: Arc<Description>, order: Order, member: Whereabouts) -> io::Result<Ran> {
     let unknown = || io::Error::other("the file has no such command");
     let fault = description.faults.iter().find(|fault| fault.own == order.own).ok_or_else(unknown)?;
-    let words = fault.command(order.deed).ok_or_else(unknown)?;
+    let words = fault.command(order.command).ok_or_else(unknown)?;
     let folder = description.folder.display().to_string();
     let places = Aimed {
         outside: probe::commanded(&description, &member),
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::Async;
     use crate::look::Inside;
-    use crate::own::Deed;
+    use crate::own::OwnCommand;
 
     fn description(folder: &std::path::Path) -> Description {
         let text = "[member]\ncommand = [\"a\"]\nready = { http = \"/\" }\n";
@@ -109,23 +109,23 @@ mod tests {
                     \"{fault}\"]\n      seen: [\"ask\", \"{id}\"]\n";
         let description = Arc::new(super::super::file::parse_compose(text, "/f".into()).expect("a file"));
         let own = description.faults[0].own;
-        let run = async |status, deed| {
+        let run = async |status, command| {
             let inside = Arc::new(Noting(status, Mutex::default()));
             let mut member = Whereabouts::of(MemberId(2), ([10, 0, 0, 2], 9).into());
             member.inside = Some(Arc::<Noting>::clone(&inside));
-            let order = Order { own, deed, fault: "F7".to_owned() };
+            let order = Order { own, command, fault: "F7".to_owned() };
             let ran = super::run(Arc::clone(&description), order, member).await;
             let notes = inside.1.lock().expect("notes").clone();
             (ran, notes)
         };
-        let (ran, notes) = run(Some(0), Deed::Exec).await;
+        let (ran, notes) = run(Some(0), OwnCommand::Exec).await;
         assert!(ran.expect("it ran").succeeded());
         assert_eq!(notes, [(MemberId(2), words(&["cli", "127.0.0.1:6379", "F7"]), DEADLINE)]);
-        let (ran, notes) = run(Some(1), Deed::Seen).await;
+        let (ran, notes) = run(Some(1), OwnCommand::Seen).await;
         assert_eq!((ran.expect("it ran").status, &notes[0].1), (Some(1), &words(&["ask", "2"])));
-        let (ran, _) = run(Some(127), Deed::Seen).await;
+        let (ran, _) = run(Some(127), OwnCommand::Seen).await;
         assert!(ran.expect_err("neither yes nor no").to_string().contains("can't be run"));
-        let (ran, notes) = run(Some(0), Deed::Heal).await;
+        let (ran, notes) = run(Some(0), OwnCommand::Heal).await;
         assert!(ran.is_err() && notes.is_empty(), "the file has none");
     }
 

@@ -257,7 +257,7 @@ impl System for External {
         self.description.faults.iter().map(|fault| fault.own.into()).collect()
     }
 
-    fn deed(&self, order: Order, member: &Whereabouts) -> Async<'static, io::Result<Ran>> {
+    fn run_own(&self, order: Order, member: &Whereabouts) -> Async<'static, io::Result<Ran>> {
         Box::pin(inflict::run(Arc::clone(&self.description), order, member.clone()))
     }
 
