@@ -235,8 +235,8 @@ impl ElectionPort {
         Ok(())
     }
 
-    /// If the membership may change, a member outside of it may ask for it: one that is to join, or one that was
-    /// removed.
+    /// If the membership may change, a member outside of it may ask for it: one that is to join, or one that
+    /// was removed.
     async fn welcome_unknown(self: &Rc<Self>, hello: Hello, wire: Wire) -> Result<(), Broken> {
         let id = hello.server;
         let changes = matches!(self.config.rules.reconfig, Reconfiguration::On { .. });

@@ -20,7 +20,7 @@ use harness_core::mechanism::Mechanism;
 use harness_core::mechanism::own::{OWN, Owned};
 use harness_core::nemeses::RECOVERY_PATIENCE_NS;
 use harness_core::proof::Proof;
-use harness_systems::{OwnCommand, Order, Ran};
+use harness_systems::{Order, OwnCommand, Ran};
 use runs::member::MemberId;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -114,7 +114,11 @@ impl<'a> Fault<'a> {
     }
 
     /// Has a command run for each of these at once, and waits for all.
-    async fn at_each(&self, members: &[MemberId], command: OwnCommand) -> BTreeMap<MemberId, anyhow::Result<Ran>> {
+    async fn at_each(
+        &self,
+        members: &[MemberId],
+        command: OwnCommand,
+    ) -> BTreeMap<MemberId, anyhow::Result<Ran>> {
         let mut running = JoinSet::new();
         for member in members.iter().copied() {
             let (cluster, order) =
@@ -164,7 +168,11 @@ impl<'a> Fault<'a> {
         bail!("{}", failures.join("; "))
     }
 
-    fn failures(&self, answers: &BTreeMap<MemberId, anyhow::Result<Ran>>, command: OwnCommand) -> Vec<String> {
+    fn failures(
+        &self,
+        answers: &BTreeMap<MemberId, anyhow::Result<Ran>>,
+        command: OwnCommand,
+    ) -> Vec<String> {
         let told = |(member, answer): (&MemberId, &anyhow::Result<Ran>)| {
             let why = why_it_failed(answer)?;
             Some(format!("{} {}: {} at n{}: {why}", self.id, self.own.name(), command.name(), member.0))
