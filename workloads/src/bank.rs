@@ -15,8 +15,8 @@
 //!
 //! What must be true, for each bank:
 //!
-//! - **`bank`**: every look finds the sum that the bank began with, and no account below zero. That is so from
-//!   snapshot isolation upwards; below it the same is measured.
+//! - **`bank`**: every look finds the sum that the bank began with, and no account below zero. That is so
+//!   from snapshot isolation upwards; below it the same is measured.
 //! - **`durability`**: at the end each account has on each member what it began with and what acknowledged
 //!   transfers made of it, as far as transfers of unknown fate leave that open.
 //!
@@ -246,8 +246,8 @@ fn durable(case: &Case<'_>) -> CheckResult {
             let (balance, (least, most)) = (list[at], expected[at]);
             let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
             let sentence = format!(
-                "at the end member {member} has {balance} in account {at}, where acknowledged transfers leave \
-                 {range}"
+                "at the end member {member} has {balance} in account {at}, where acknowledged transfers \
+                 leave {range}"
             );
             return accused(DURABILITY, key, &sentence, &[], ops.len());
         }

@@ -8,11 +8,12 @@
 //! | `send` | the record, a unique integer | the offset that it got, or `null` where none is told |
 //! | `poll` | `[from, most]` | the records from that offset on, `most` at most: `[[offset, record], ...]` |
 //!
-//! An offset is any integer that grows; numbers may be left out. An answer with fewer records than `most` says
-//! that there are no more. In the history offsets and records of a poll stand in one flat list.
+//! An offset is any integer that grows; numbers may be left out. An answer with fewer records than `most`
+//! says that there are no more. In the history offsets and records of a poll stand in one flat list.
 //!
-//! Each process sends to any log, and reads every log on from where it is. Now and then it reads again what it
-//! has read. At the end each log is read from its beginning on each member. [`check`] says what must be true.
+//! Each process sends to any log, and reads every log on from where it is. Now and then it reads again what
+//! it has read. At the end each log is read from its beginning on each member. [`check`] says what must be
+//! true.
 
 mod check;
 

@@ -1,12 +1,13 @@
 //! An ensemble in virtual time, as a run drives it: all that `--cluster sim` needs of a world.
 //!
-//! What is broken is said as [`Condition`]s: values for a link, a process or a clock. They hold from when they
-//! are imposed until they are lifted, and they overlap: a link on which two faults lie is free when both are
-//! lifted. A world that lacks a condition says so before anything starts, and nothing is faked. What
+//! What is broken is said as [`Condition`]s: values for a link, a process or a clock. They hold from when
+//! they are imposed until they are lifted, and they overlap: a link on which two faults lie is free when both
+//! are lifted. A world that lacks a condition says so before anything starts, and nothing is faked. What
 //! holds is seen from the inside by looks, which read the world and never what was asked for.
 //!
 //! A world is deterministic: the same [`Setting`] and the same calls give the same world, to the byte. It
-//! does nothing while nobody lets it live on. Moments are in virtual microseconds, from the world's beginning.
+//! does nothing while nobody lets it live on. Moments are in virtual microseconds, from the world's
+//! beginning.
 
 use checker::history::Event as Line;
 use runs::events::Stamped;

@@ -56,7 +56,7 @@ const ARROWS: [(&str, &[&str]); 24] = [
 ];
 
 /// Packages that only some crates may use.
-const CONFINED: [(&str, &[&str]); 4] = [
+const CONFINED: [(&str, &[&str]); 3] = [
     ("tokio", &["node", "node-client", "harness-systems", "harness-zookeeper", "harness"]),
     ("bollard", &["harness"]),
     ("clap", &["node", "harness"]),

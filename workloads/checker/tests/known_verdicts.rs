@@ -3,8 +3,8 @@
 //! Those in `tests/histories` are this project's own and always judged; their names begin with the verdict.
 //! Those of Porcupine and Knossos are judged when they are there: in the folder that `CHECKER_HISTORIES`
 //! names, else in `../shared/histories` beside the workspace, with a table `verdicts.tsv` of file, model and
-//! verdict. Registers are judged twice: by what they know of their own, and as any other object by the searches
-//! that take every model.
+//! verdict. Registers are judged twice: by what they know of their own, and as any other object by the
+//! searches that take every model.
 //!
 //! A member may give up, which is printed; a member that disagrees is wrong. With `CHECKER_TABLE` set, each
 //! file's line is printed.

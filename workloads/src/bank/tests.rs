@@ -1,3 +1,5 @@
+//! What is accused of a bank, and what is not.
+
 use checker::Budget;
 use checker::history::{Event, Extent, History};
 use rand::SeedableRng;

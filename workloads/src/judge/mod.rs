@@ -59,7 +59,8 @@ fn judge_with(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
     results
 }
 
-/// No session is shown the past; where only one guarantee of a session is promised, its own check judges that.
+/// No session is shown the past; where only one guarantee of a session is promised, its own check judges
+/// that.
 fn session_order(case: &Case<'_>) -> CheckResult {
     let Case { history, beside, .. } = case;
     match beside.promise.order() {

@@ -127,7 +127,10 @@ impl<'a> Told<'a> {
                 let words = if placed.by.ret < poll.op.call {
                     format!("without {record}, which stood at offset {offset} before")
                 } else {
-                    format!("without {record}, which stands at offset {offset} for others: a gap that was read past")
+                    format!(
+                        "without {record}, which stands at offset {offset} for others: a gap that was \
+                         read past"
+                    )
                 };
                 let sentence = format!("{}, {words} ({})", describe(poll.op), describe(placed.by));
                 return Some((sentence, vec![placed.by, poll.op]));
@@ -199,8 +202,8 @@ impl<'a> Poll<'a> {
         for (offset, record) in &self.records {
             if *offset < least {
                 let sentence = format!(
-                    "{}: {record} at offset {offset} is not behind the one before it, or before {}, where it was \
-                     to begin",
+                    "{}: {record} at offset {offset} is not behind the one before it, or before {}, where it \
+                     was to begin",
                     describe(self.op),
                     self.from
                 );
@@ -250,8 +253,8 @@ pub(super) fn log(case: &Case<'_>) -> CheckResult {
         return CheckResult::new(NAME, Verdict::Unknown, words).with_evidence(evidence);
     }
     let words = format!(
-        "{} records were acknowledged and records were read {} times, each at its own offset, for every reader, in \
-         the order of its sender; {} duplicates",
+        "{} records were acknowledged and records were read {} times, each at its own offset, for every \
+         reader, in the order of its sender; {} duplicates",
         count(sent),
         count(read),
         count(doubled)
@@ -277,8 +280,8 @@ pub(super) fn durable(case: &Case<'_>) -> CheckResult {
                 acknowledged.iter().filter(|(record, _)| !held.contains(record)).collect();
             if let Some((record, send)) = missing.first() {
                 let sentence = format!(
-                    "{}, but at the end member {member} does not have {record}; it lacks {} acknowledged records of \
-                     log {key}",
+                    "{}, but at the end member {member} does not have {record}; it lacks {} acknowledged \
+                     records of log {key}",
                     describe(send),
                     count(missing.len())
                 );

@@ -1,3 +1,5 @@
+//! What is accused of a log, and what is not.
+
 use checker::Budget;
 use checker::history::{Event, EventKind, Extent, History};
 use checker::verdict::Verdict;
@@ -68,7 +70,7 @@ impl Lines {
     }
 
     /// One check accuses, by these words.
-    fn is_accused(self, name: &str, words: &str) {
+    fn accuses(self, name: &str, words: &str) {
         let accused = self.accused();
         let [(by, sentence)] = &accused[..] else { panic!("{accused:?}") };
         assert!(by == name && sentence.contains(words), "{by}: {sentence}");
@@ -88,17 +90,17 @@ fn a_log_that_keeps_its_promise_is_not_accused() {
 #[test]
 fn an_offset_holds_one_record_for_all_readers() {
     let log = Lines::default().send(1, 11, Some(3)).send(2, 21, Some(3));
-    log.is_accused("log", "two records at offset 3");
+    log.accuses("log", "two records at offset 3");
     let log = Lines::default().send(1, 11, Some(3)).lost(2, 21).poll(4, 0, &[(3, 21)]);
-    log.is_accused("log", "two records at offset 3");
+    log.accuses("log", "two records at offset 3");
 }
 
 #[test]
 fn what_stood_somewhere_is_not_read_past() {
     let log = Lines::default().send(1, 11, Some(3)).send(1, 12, Some(4)).poll(4, 0, &[(4, 12)]);
-    log.is_accused("log", "without 11, which stood at offset 3 before");
+    log.accuses("log", "without 11, which stood at offset 3 before");
     let log = Lines::default().send(1, 12, Some(4)).lost(2, 21).poll(4, 0, &[(4, 12)]);
-    log.poll(5, 0, &[(3, 21), (4, 12)]).is_accused("log", "a gap that was read past");
+    log.poll(5, 0, &[(3, 21), (4, 12)]).accuses("log", "a gap that was read past");
     // Behind the last record of an answer nothing is read past.
     let log = Lines::default().send(1, 11, Some(3)).send(1, 12, Some(4));
     assert_eq!(log.poll(4, 0, &[(3, 11)]).poll(4, 4, &[(4, 12)]).accused(), []);
@@ -107,21 +109,21 @@ fn what_stood_somewhere_is_not_read_past() {
 #[test]
 fn records_of_one_sender_keep_their_order_and_others_need_not() {
     let log = Lines::default().send(1, 11, Some(4)).send(1, 12, Some(3));
-    log.is_accused("log", "they stand at offsets 4 and 3");
+    log.accuses("log", "they stand at offsets 4 and 3");
     let untold = Lines::default().send(1, 11, None).send(1, 12, None).poll(4, 0, &[(3, 12), (4, 11)]);
-    untold.is_accused("log", "they stand at offsets 4 and 3");
+    untold.accuses("log", "they stand at offsets 4 and 3");
     assert_eq!(Lines::default().send(1, 11, Some(4)).send(2, 21, Some(3)).accused(), []);
 }
 
 #[test]
 fn what_nobody_sent_and_what_stands_in_no_order_is_accused() {
-    Lines::default().poll(4, 0, &[(3, 11)]).is_accused("log", "which nobody sent");
+    Lines::default().poll(4, 0, &[(3, 11)]).accuses("log", "which nobody sent");
     let early = Lines::default().poll(4, 0, &[(3, 11)]).send(1, 11, None);
-    early.is_accused("log", "stands 11, but");
+    early.accuses("log", "stands 11, but");
     let back = Lines::default().send(1, 11, None).send(1, 12, None).poll(4, 0, &[(4, 12), (3, 11)]);
-    back.is_accused("log", "is not behind the one before it");
+    back.accuses("log", "is not behind the one before it");
     let before = Lines::default().send(1, 11, Some(3)).poll(4, 4, &[(3, 11)]);
-    before.is_accused("log", "before 4, where it was to begin");
+    before.accuses("log", "before 4, where it was to begin");
 }
 
 #[test]
@@ -135,7 +137,7 @@ fn duplicates_are_counted_and_accused_where_none_are_promised() {
 #[test]
 fn what_was_acknowledged_is_there_at_the_end_on_each_member() {
     let log = Lines::default().send(1, 11, Some(3)).send(1, 12, Some(4)).held(1, &[(3, 11), (4, 12)]);
-    log.held(2, &[(3, 11)]).is_accused("durability", "member 2 does not have 12");
+    log.held(2, &[(3, 11)]).accuses("durability", "member 2 does not have 12");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Operations in words: in a sentence, on a drawing, and as the value of a line.
 
+use super::micro::elements;
 use super::{Datum, Op, OpKind, Outcome, Rank, Value};
 
 /// What an operation did, and when.
@@ -237,16 +238,4 @@ fn micros(op: &Op) -> String {
     let told: Vec<String> =
         op.micros().into_iter().flat_map(|all| all.iter().map(ToString::to_string)).collect();
     told.join(", ")
-}
-
-/// Elements of a list that are written out; of a longer one the end is, where lists differ.
-const MOST_ELEMENTS: usize = 6;
-
-pub(super) fn elements(list: &[i64]) -> String {
-    let left_out = list.len().saturating_sub(MOST_ELEMENTS);
-    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
-    if left_out == 0 {
-        return format!("[{}]", shown.join(" "));
-    }
-    format!("{} elements […{}]", list.len(), shown.join(" "))
 }

@@ -2,8 +2,8 @@
 //!
 //! A word means what the workload says that uses it, so the vocabulary is open: any word may stand in a
 //! history. What the checks of this crate understand has a constant here. Of every other word the pairing has
-//! to know one thing, which a [`Vocabulary`] says: whether it asks for a change. Only then may an operation of
-//! unknown fate still take effect.
+//! to know one thing, which a [`Vocabulary`] says: whether it asks for a change. Only then may an operation
+//! of unknown fate still take effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -91,7 +91,7 @@ impl fmt::Display for Micro {
         match &self.what {
             What::Append(element) => write!(f, "append k{key} {element}"),
             What::Read(None) => write!(f, "read k{key}"),
-            What::Read(Some(list)) => write!(f, "read k{key} → {}", super::describe::elements(list)),
+            What::Read(Some(list)) => write!(f, "read k{key} → {}", elements(list)),
         }
     }
 }
@@ -148,6 +148,18 @@ impl<'de> Deserialize<'de> for Micro {
 
         deserializer.deserialize_seq(Reading)
     }
+}
+
+/// Elements of a list that are written out; of a longer one the end is, where lists differ.
+const MOST_ELEMENTS: usize = 6;
+
+pub(super) fn elements(list: &[i64]) -> String {
+    let left_out = list.len().saturating_sub(MOST_ELEMENTS);
+    let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
+    if left_out == 0 {
+        return format!("[{}]", shown.join(" "));
+    }
+    format!("{} elements […{}]", list.len(), shown.join(" "))
 }
 
 #[cfg(test)]

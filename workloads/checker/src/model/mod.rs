@@ -152,8 +152,8 @@ pub trait Model {
         Some(op.clone())
     }
 
-    /// Observations that must go too when some elements are taken out of these operations, by place: what goes
-    /// may be the reason for their answers. What is left must have an order if these have one.
+    /// Observations that must go too when some elements are taken out of these operations, by place: what
+    /// goes may be the reason for their answers. What is left must have an order if these have one.
     fn unfair(&self, _calls: &[&Call<Self::Op>], _gone: &dyn Fn(u64) -> bool) -> Vec<usize> {
         Vec::new()
     }

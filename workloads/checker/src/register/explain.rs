@@ -1,8 +1,8 @@
 //! Says in one sentence why there is no order of a register's operations.
 //!
 //! What contradicts itself on a register has a name, such as a value that nobody wrote or that had been
-//! replaced. Where nothing does, the sentence is that of any object (`search/explain`): which operation has no
-//! place, and what the register could hold until it returned.
+//! replaced. Where nothing does, the sentence is that of any object (`search/explain`): which operation has
+//! no place, and what the register could hold until it returned.
 
 use super::blocks::{self, Contradiction, Ends, Tested};
 use super::problem::{Entry, NIL, Problem, Val};

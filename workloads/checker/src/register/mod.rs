@@ -13,8 +13,8 @@
 //! | the same with [`repair`] | likewise; searches where a refusal found no place | n log n, small searches |
 //!
 //! Blocks refute at once, and prove when no compare-and-set was refused. An order proves nothing before
-//! [`order::verify`] has confirmed it. All else is left to the searches of any object ([`crate::search`]), and
-//! so is making a violation small and judging it again.
+//! [`order::verify`] has confirmed it. All else is left to the searches of any object ([`crate::search`]),
+//! and so is making a violation small and judging it again.
 //!
 //! The ideas: blocks, after the zones of Gibbons and Korach (SICOMP 1997); versions as a witness is
 //! ZooKeeper's own order, which is claimed by the system under test and therefore only ever used to find an

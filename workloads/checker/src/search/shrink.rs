@@ -342,8 +342,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
         }
     }
 
-    /// Only the elements that operations near the culprit are about, in windows up to this width, if that is a
-    /// violation.
+    /// Only the elements that operations near the culprit are about, in windows up to this width, if that is
+    /// a violation.
     fn near(&mut self, widest: Rank) -> Selection {
         let all = self.elements();
         let Some((_, culprit)) = self.base.iter().find(|&&(from, _)| Some(from) == self.culprit) else {
