@@ -277,9 +277,14 @@ impl Model for Kv {
         one == other
     }
 
-    /// Nothing can be left out: every append is in all that comes after it.
+    /// The text is one element, and all or nothing of it can be left out: every append is in all that comes
+    /// after it.
     fn elements(&self, _: &KvOp) -> Vec<u64> {
         vec![0]
+    }
+
+    fn without(&self, op: &KvOp, gone: &dyn Fn(u64) -> bool) -> Option<KvOp> {
+        (!gone(0)).then(|| op.clone())
     }
 
     fn held_bytes(&self, text: &Text) -> usize {

@@ -205,3 +205,17 @@ fn entries(calls: &[&Call<Action>]) -> Vec<Entry> {
     };
     calls.iter().enumerate().map(entry).collect()
 }
+
+/// The entries as the searches of any object take them.
+pub(crate) fn calls(problem: &Problem) -> Vec<Call<Action>> {
+    let call = |entry: &Entry| Call {
+        op: entry.action,
+        call: entry.call,
+        ret: entry.ret,
+        process: 0,
+        index: 0,
+        invoke_ns: 0,
+        complete_ns: None,
+    };
+    problem.entries.iter().map(call).collect()
+}

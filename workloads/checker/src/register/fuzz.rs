@@ -8,13 +8,12 @@
 //! number.
 
 use super::blocks::{self, Tested};
-use super::portfolio::calls;
 use super::problem::{Action, Entry, NIL, Problem, Val, index};
 use super::{Decision, check, judge, order, part, repair, witness};
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
 use crate::history::NEVER;
-use crate::model::register::Register;
+use crate::model::register::{Register, calls};
 use crate::search::sabotage::{self, Rule};
 use crate::search::{Algorithm, Found, plain};
 

@@ -7,7 +7,7 @@ use super::spares::asked_for;
 use super::{order, part, repair, witness};
 use crate::budget::{Budget, Meter};
 use crate::model::Call;
-use crate::model::register::{Action, Register};
+use crate::model::register::{Action, Register, calls};
 use crate::search::shrink::{self, Object, Shrunk};
 use crate::search::{self, Algorithm, Found, How};
 
@@ -118,20 +118,6 @@ impl Refutation {
             Self::Shown(shrunk) => shrunk,
         }
     }
-}
-
-/// The entries as the searches of any object take them.
-pub(super) fn calls(problem: &Problem) -> Vec<Call<Action>> {
-    let call = |entry: &super::Entry| Call {
-        op: entry.action,
-        call: entry.call,
-        ret: entry.ret,
-        process: 0,
-        index: 0,
-        invoke_ns: 0,
-        complete_ns: None,
-    };
-    problem.entries.iter().map(call).collect()
 }
 
 /// What is known without a search of the whole; else by the searches.

@@ -12,13 +12,12 @@
 //! few times; then the caller has to search the whole. And what is repaired is confirmed as a whole, like any
 //! other order.
 
-use super::portfolio::calls;
 use super::problem::{Action, Entry, NIL, Problem, Val};
 use super::spares::Spares;
 use crate::budget::{Budget, Exhausted, Meter};
 use crate::history::NEVER;
 use crate::model::Call;
-use crate::model::register::Register;
+use crate::model::register::{Register, calls};
 use crate::search::{Found, depth_first, frontier};
 
 /// Operations before and after the one that does not fit, in the first stretch and in further ones.
