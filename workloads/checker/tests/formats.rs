@@ -230,7 +230,6 @@ fn a_completion_without_invocation_is_named_by_its_line() {
 #[test]
 fn what_a_register_has_not_is_named_by_its_line() {
     for (value, f, message) in [
-        ("1", "increment", "line 2: increment is no operation on a register, a set or a list"),
         ("1", "dequeue", "line 2: a dequeue can not have this value"),
         ("\"x\"", "write", "line 2: the value x has no integer, pair or list of integers in it"),
         ("1.5", "write", "line 2: the value 1.5 has no integer, pair or list of integers in it"),
@@ -238,6 +237,14 @@ fn what_a_register_has_not_is_named_by_its_line() {
         let text = format!("[\n{{:process 0 :type :invoke :f :{f} :value {value}}}]");
         assert_eq!(load(text.as_bytes()).unwrap_err().to_string(), message);
     }
+}
+
+#[test]
+fn a_word_that_no_check_knows_stays_what_it_is() {
+    let text = "[\n{:process 0 :type :invoke :f :increment :value 1}]";
+    let history = load(text.as_bytes()).unwrap().history;
+    let op = &history.ops()[0];
+    assert_eq!((op.f.as_str(), op.kind(), op.is_change()), ("increment", OpKind::Other, true));
 }
 
 #[test]
