@@ -39,7 +39,8 @@ pub(crate) fn unfair(problem: &Problem, is_kept: impl Fn(Val) -> bool) -> Vec<us
     let mut needed: BTreeMap<Val, Rank> = BTreeMap::new();
     // Returns of kept changes that happened, with the latest call among those up to there; and calls of
     // changes that are left out, with the latest return among those up to there.
-    let (mut shields, mut left_out): (Vec<(Rank, Rank)>, Vec<(Rank, Rank)>) = (Vec::new(), Vec::new());
+    let mut shields: Vec<(Rank, Rank)> = Vec::new();
+    let mut left_out = shields.clone();
     for entry in &problem.entries {
         let is_there = entry.action.written().is_none_or(&is_kept);
         match entry.action.written() {
