@@ -91,7 +91,7 @@ fn what_takes_the_variables_of_zookeepers_image_holds_by_files_in_containers() {
     let faults = ["--nemesis", "kill-leader,partition-leader", "--interval", "12s", "--time-limit", "32s"];
     let run = ["run", "--system", "./compose.yaml", "--rate", "150"];
     for (workload, own) in
-        [("register", &["ordered-sequential", "version-order"][..]), ("txn", &["strict-serializable"])]
+        [("register", &["linearizable-updates", "version-order"][..]), ("txn", &["strict-serializable"])]
     {
         let output = harness(&[&run[..], &faults, &["--workload", workload]].concat());
         // A machine too busy to show anything is no violation; what was shown must hold.
