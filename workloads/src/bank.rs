@@ -5,7 +5,7 @@
 //! here: a lost update makes or destroys money, a read of half a transfer finds too much or too little, and
 //! two transfers out of one account that do not know of each other overdraw it.
 //!
-//! Each key is a bank of [`ACCOUNTS`] accounts. Three functions:
+//! Each key is a bank of eight accounts. Three functions:
 //!
 //! | f | value of the invocation | value of an `ok` |
 //! |---|---|---|

@@ -1,5 +1,5 @@
 //! Silence in any directions between members. Its act is a [`Cut`], by which members also refuse each other
-//! ([`reject`](super::reject)).
+//! ([`reject`]).
 
 use runs::consequence::Consequence;
 

@@ -3,13 +3,13 @@
 //!
 //! A night goes through its phases in order:
 //!
-//! 1. **Planted bugs** ([`bugs`]), because a bench that finds none shows nothing.
-//! 2. **Violations** of a night that was killed before it had looked at them ([`violations`]).
-//! 3. **Cases** in the order of the plan ([`cases`]), several at a time if so asked. What the bench fell
+//! 1. **Planted bugs** (`bugs`), because a bench that finds none shows nothing.
+//! 2. **Violations** of a night that was killed before it had looked at them (`violations`).
+//! 3. **Cases** in the order of the plan (`cases`), several at a time if so asked. What the bench fell
 //!    short of is tried again once. A violation is replayed and made smaller, and never tried away.
-//! 4. **Alarms** ([`alarms`]): numbers that stand out, compared with an earlier build by pairs of runs.
-//! 5. **Worlds** of the simulator ([`worlds`]), with what is left of the budget.
-//! 6. **The verdict** ([`verdict`]), with thresholds over all runs of a case.
+//! 4. **Alarms** (`alarms`): numbers that stand out, compared with an earlier build by pairs of runs.
+//! 5. **Worlds** of the simulator (`worlds`), with what is left of the budget.
+//! 6. **The verdict** (`verdict`), with thresholds over all runs of a case.
 //!
 //! An interrupt, or a failure of the night itself, begins nothing more. What is under way is waited for, and
 //! the verdict is given on what there is; but the night is not over, and goes on where it was when it is

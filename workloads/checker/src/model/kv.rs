@@ -7,8 +7,8 @@
 //!
 //! Appends that run at once can stand in any order. But a text that is no beginning of anything that is ever
 //! read has one future only: more is appended to it, which makes no such beginning of it, until a put takes
-//! its place. No answer tells one of these texts from another, so all of them are one ([`Text::any`]). What
-//! is left are the beginnings of what is read ([`Beginnings`]), and there the answers say in which order the
+//! its place. No answer tells one of these texts from another, so all of them are one (`Text::any`). What
+//! is left are the beginnings of what is read (`Beginnings`), and there the answers say in which order the
 //! appends stand.
 
 use std::collections::HashSet;

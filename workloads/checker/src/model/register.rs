@@ -159,7 +159,7 @@ impl Model for Register {
         op.written().into_iter().chain(op.mentioned()).map(u64::from).collect()
     }
 
-    /// The argument is in [`crate::register::part`].
+    /// The argument is in `register::part`.
     fn without(&self, op: &Action, gone: &dyn Fn(u64) -> bool) -> Option<Action> {
         part::left_of(*op, |value| self.keeps(value, gone))
     }
