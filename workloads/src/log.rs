@@ -12,8 +12,8 @@
 //! says that there are no more. In the history offsets and records of a poll stand in one flat list.
 //!
 //! Each process sends to any log, and reads every log on from where it is. Now and then it reads again what
-//! it has read. At the end each log is read from its beginning on each member. `log/check.rs` says what must be
-//! true.
+//! it has read. At the end each log is read from its beginning on each member. `log/check.rs` says what must
+//! be true.
 
 mod check;
 
