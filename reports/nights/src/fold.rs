@@ -355,7 +355,7 @@ pub fn conclude(nights: &[Night], known: &[Known], left_out: &[LeftOut]) -> Conc
     if !tolerated.is_empty() {
         said.push(format!("{} known, and not counted yet.", plural(len(tolerated.len()), "case")));
     }
-    let runs: u32 = left_out.iter().map(|left| left.runs).sum();
+    let runs: u32 = left_out.iter().fold(0, |all, left| all.saturating_add(left.runs));
     if runs > 0 {
         said.push(format!("{} left out.", plural(u64::from(runs), "run")));
     }

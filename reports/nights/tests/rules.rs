@@ -196,7 +196,7 @@ impl Script {
             repeat: 1,
             attempt: 1,
             started_utc: Timestamp::UNIX_EPOCH,
-            took_ms: 60_000.0,
+            took_ms: words.take_key("took-ms").and_then(|ms| ms.parse().ok()).unwrap_or(60_000.0),
             seed: 1,
             pile,
             status: Some(i32::from(pile.status())),
@@ -304,9 +304,10 @@ impl Script {
         Ok(())
     }
 
-    fn next(&mut self) -> Answer {
+    fn next(&mut self, most: usize) -> Answer {
         let (now, mut said) = (self.now(), String::new());
-        while let Some(command) = self.night()?.next(now) {
+        for _ in 0..most {
+            let Some(command) = self.night()?.next(now) else { break };
             if let Command::Start(order) = &command {
                 self.under_way.insert(order.name.clone(), order.clone());
             }
@@ -464,8 +465,9 @@ impl Runner for Script {
             "begin" => self.begin(&mut words)?,
             "at" => self.spent = span::parse(&word(&mut words, "time")?)?,
             "next" => {
+                let most = words.take_key("most").map_or(Ok(usize::MAX), str::parse)?;
                 words.reject_next()?;
-                return self.next();
+                return self.next(most);
             }
             "ends" => self.ends(&mut words)?,
             "lived" => self.lived(&mut words)?,

@@ -20,7 +20,7 @@ use crate::pile::Pile;
 use crate::plan;
 use crate::trends::{self, Series};
 
-use super::{Command, GRACE, Made, Moment, PATIENCE, Phase, Run, Scheduler, Task, flag};
+use super::{Command, Made, Moment, Phase, Run, Scheduler, Task, flag, patience};
 
 /// Which of two builds makes a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,7 +119,7 @@ impl Scheduler {
             self.out.push_back(Command::Step(name.clone()));
             let mut flags = self.terms.suite.cases[case].words();
             flags.extend(flag("--seed", seed));
-            let deadline = self.runs.time_limit(case) * PATIENCE + GRACE;
+            let deadline = patience(self.runs.time_limit(case));
             let process = self.run_of(name, side, flags, deadline);
             self.start(now, process, Task::Pair(side));
             return true;
@@ -127,7 +127,7 @@ impl Scheduler {
         comparing.pair_is_over();
         if comparing.pairs == most {
             self.compared("");
-        } else if rest < self.runs.guess(case) * 2 {
+        } else if rest < self.runs.guess(case).saturating_mul(2) {
             self.compared("the budget was over before enough pairs were run");
         } else {
             comparing.next_pair(self.terms.begun.seed);

@@ -21,9 +21,9 @@ impl Scheduler {
         let tonight = self.tonight().mutants;
         let pool: Vec<_> = self.terms.bugs.iter().filter(|bug| bug.tries <= MOST_TRIES).collect();
         let hunted = usize::try_from(self.settings().mutants).unwrap_or(usize::MAX).min(pool.len());
-        let turn = self.nights_begun() * hunted;
+        let turn = self.nights_begun().saturating_mul(hunted);
         for nth in 0..hunted {
-            let bug = pool[(turn + nth) % pool.len()].clone();
+            let bug = pool[turn.saturating_add(nth) % pool.len()].clone();
             let tries: Vec<&Attempt> = tonight.iter().filter(|run| run.case == bug.name).collect();
             let number = narrow(tries.len()).saturating_add(1);
             if number > bug.tries || tries.iter().any(|run| run.pile == Pile::Violation) {

@@ -14,7 +14,7 @@ use crate::pile::Pile;
 use crate::plan::{self, Slot};
 
 use super::alarms::Side;
-use super::{Command, GRACE, Made, Moment, PATIENCE, Run, Scheduler, Task, flag, narrow};
+use super::{Command, Made, Moment, Run, Scheduler, Task, flag, narrow, patience};
 
 /// The share of the budget that is kept back for comparing builds, where alarms are possible.
 const FOR_ALARMS: u32 = 6;
@@ -69,7 +69,7 @@ impl Scheduler {
             // Something is always tried, however small the budget.
             let first = !self.lines.iter().any(|line| self.is_case(line));
             if first || slot.estimate <= rest.saturating_sub(kept_back) {
-                let number = narrow(self.tries_of(&slot).len()) + 1;
+                let number = narrow(self.tries_of(&slot).len()).saturating_add(1);
                 self.try_run(slot, number, now);
                 return true;
             }
@@ -92,7 +92,7 @@ impl Scheduler {
         }
         let command = self.runs.command(slot.case, slot.seed);
         self.out.push_back(Command::Step(format!("{name}: {command}")));
-        let deadline = self.runs.time_limit(slot.case) * PATIENCE + GRACE;
+        let deadline = patience(self.runs.time_limit(slot.case));
         let process = self.run_of(name, Side::Tonight, flags, deadline);
         self.start(now, process, Task::Case { slot, number });
     }
@@ -120,7 +120,7 @@ impl Scheduler {
         if pile == Pile::Violation {
             self.look(slot.case, attempt, outcome.shapes, now);
         } else if pile.is_tried_again() && number <= self.settings().retries && !self.is_stopped() {
-            self.try_run(slot.clone(), number + 1, now);
+            self.try_run(slot.clone(), number.saturating_add(1), now);
         }
     }
 }

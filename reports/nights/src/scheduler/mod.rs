@@ -264,10 +264,21 @@ impl Scheduler {
         self.interrupted = true;
     }
 
-    /// Something could not be done, so nothing more is begun. A process that could not be started is none.
+    /// Something could not be done, so nothing more is begun, not even what was decided and not carried out yet:
+    /// its line may not be on disk. A process that could not be started is none.
     pub fn failed(&mut self, process: Option<u64>, why: String) {
         if let Some(id) = process {
             self.running.remove(&id);
+        }
+        for command in std::mem::take(&mut self.out) {
+            match command {
+                Command::Start(order) => drop(self.running.remove(&order.id)),
+                Command::Notify(_) | Command::Step(_) => {}
+                // Its answer is waited for, or it begins nothing.
+                Command::Find(_) | Command::Read(_) | Command::Write(_) | Command::Say(_) => {
+                    self.out.push_back(command);
+                }
+            }
         }
         self.failed.get_or_insert(why);
     }
@@ -441,8 +452,9 @@ impl Scheduler {
             series: outcome.series.clone(),
             findings,
             operations: results.map_or(0, |results| results.operations.total.invoked),
-            elections: results
-                .map_or(0, |results| results.election_kinds.iter().map(|kind| kind.measured).sum()),
+            elections: results.map_or(0, |results| {
+                results.election_kinds.iter().fold(0, |all, kind| all.saturating_add(kind.measured))
+            }),
             faults: results.map_or((0, 0), |results| (results.faults.verified, results.faults.planned)),
             spent_ms: milliseconds(now.spent),
             machine: self.terms.begun.machine.key(),
@@ -492,6 +504,11 @@ struct Run<'a> {
 /// A time that an index or a clock says, in seconds; none that cannot be.
 fn seconds(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default()
+}
+
+/// After how long a run of so long is ended.
+fn patience(time_limit: Duration) -> Duration {
+    time_limit.saturating_mul(PATIENCE).saturating_add(GRACE)
 }
 
 fn milliseconds(span: Duration) -> u64 {

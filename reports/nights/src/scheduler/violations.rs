@@ -100,7 +100,7 @@ impl Scheduler {
         arguments.extend(self.runs.typed(looking.case));
         arguments.extend(flag("--store", store.display()));
         arguments.extend(flag("--format", "json"));
-        let deadline = took(&looking.attempt) * 3 + GRACE;
+        let deadline = took(&looking.attempt).saturating_mul(3).saturating_add(GRACE);
         // A replay is called as what it repeats.
         let runs = Some(store.join(called(&looking.folder)));
         let process = Process { name, build: Side::Tonight, arguments, deadline, runs };
@@ -136,7 +136,7 @@ impl Scheduler {
         arguments.extend(flag("--budget", span::show(budget)));
         arguments.extend(flag("--store", store.display()));
         arguments.extend(flag("--format", "json"));
-        let deadline = budget + took(&looking.attempt) * 2 + GRACE;
+        let deadline = budget.saturating_add(took(&looking.attempt).saturating_mul(2)).saturating_add(GRACE);
         let process = Process { name, build: Side::Tonight, arguments, deadline, runs: None };
         self.start(now, process, Task::Smaller(looking));
     }

@@ -64,7 +64,7 @@ impl Scheduler {
             return false;
         }
         if let Some(seed) = living.again.pop_front() {
-            self.piece((seed, Some(seed + 1)), PIECE, now);
+            self.piece((seed, Some(seed.saturating_add(1))), PIECE, now);
         } else if rest >= LEAST {
             let limit = Duration::from_secs(rest.min(PIECE).as_secs());
             self.piece((self.next_seed(), None), limit, now);
@@ -85,7 +85,7 @@ impl Scheduler {
         arguments.extend(flag("--format", "json"));
         arguments.extend(flag("--time-limit", limit_words));
         arguments.extend(flag("--store", self.folder().join("sim").display()));
-        let (name, deadline) = (format!("worlds-{first}"), limit * 2 + PIECE);
+        let (name, deadline) = (format!("worlds-{first}"), limit.saturating_mul(2).saturating_add(PIECE));
         let process = Process { name, build: Side::Tonight, arguments, deadline, runs: None };
         self.start(now, process, Task::Worlds(first));
     }
@@ -166,12 +166,12 @@ impl Scheduler {
 
     fn next_seed(&self) -> u64 {
         let shard = self.terms.begun.shard.map_or(0, |(shard, _)| u64::from(shard.saturating_sub(1)));
-        let first = shard * OF_A_SHARD;
+        let first = shard.saturating_mul(OF_A_SHARD);
         let lived = self.lines.iter().filter_map(|line| match line {
             Line::Worlds(worlds) => Some(worlds.seeds.1),
             _ => None,
         });
-        let ours = lived.filter(|end| (first..first + OF_A_SHARD).contains(end));
+        let ours = lived.filter(|end| (first..first.saturating_add(OF_A_SHARD)).contains(end));
         ours.max().unwrap_or(first)
     }
 }
