@@ -10,15 +10,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nights::fold;
-use nights::outcome::Ended;
 use nights::pile::Pile;
 use nights::scheduler::{Bug, Command, Made, Moment, Order, Scheduler, Side, Terms};
 use nights::suite::{Known, Retention};
-use tokio::task::JoinSet;
 
 use super::beginning::{self, Beginning};
 use super::build::{self, Build};
 use super::child;
+use super::children::Children;
 use super::files::Report;
 use super::hook;
 use super::record;
@@ -43,7 +42,7 @@ struct Driver {
     begun: Instant,
     /// What it had taken before it went on.
     before: Duration,
-    children: JoinSet<(u64, anyhow::Result<Ended>)>,
+    children: Children,
     /// Where the run folders will be of what is under way.
     runs: BTreeMap<u64, PathBuf>,
     /// The first thing that could not be done.
@@ -93,7 +92,7 @@ pub fn run(orders: Orders, progress: &Progress) -> Result<Finished, Failure> {
             progress: progress.clone(),
             begun: Instant::now(),
             before,
-            children: JoinSet::new(),
+            children: Children::default(),
             runs: BTreeMap::new(),
             failure: None,
         };
@@ -140,17 +139,16 @@ impl Driver {
                 self.carry_out(night, command);
             }
             // An interrupt ends what is under way, so that there is nothing else to wait for.
-            let Some(ended) = self.children.join_next().await else { return };
+            let Some((id, ended)) = self.children.next().await else { return };
             if self.interrupt.was_asked() {
                 night.interrupt();
             }
             match ended {
-                Ok((id, Ok(ended))) => {
+                Ok(ended) => {
                     let made = self.made(id);
                     night.ended(id, self.now(), &ended, made);
                 }
-                Ok((id, Err(error))) => self.fails(night, Some(id), error),
-                Err(error) => self.fails(night, None, anyhow::Error::new(error).context("waiting for a run")),
+                Err(error) => self.fails(night, Some(id), error),
             }
         }
     }
@@ -191,7 +189,7 @@ impl Driver {
         let log = self.folder.join("log").join(format!("{name}.log"));
         let process = child::Order { executable: executable.clone(), arguments, log, deadline };
         let interrupt = Rc::clone(&self.interrupt);
-        self.children.spawn_local(async move { (id, child::run(&process, &interrupt).await) });
+        self.children.start(id, async move { child::run(&process, &interrupt).await });
     }
 
     /// What a process left.

@@ -20,6 +20,7 @@
 pub mod beginning;
 pub mod build;
 pub mod child;
+mod children;
 pub mod driver;
 pub mod files;
 pub mod hook;
