@@ -148,8 +148,8 @@ class Lock:
                     return
                 # The server counts from when it was asked, and that was later than this.
                 self.until = asked + self.ttl
-            except (NotSent, Refused, Unknown, OSError, http.client.HTTPException, ValueError):
-                # Asked anew, for as long as the lease may live.
+            except Exception:
+                # Whatever it is, it is asked anew, for as long as the lease may live.
                 pass
 
     def is_lost(self):
@@ -175,7 +175,9 @@ def acquire(connection, seconds, key, member):
         # The revision is larger than that of every earlier holder: it is the token.
         held = Lock(lease, asked)
         return held, {"type": "ok", "value": int(answer["header"]["revision"]), **held.told()}
-    except (Unknown, OSError, http.client.HTTPException, ValueError):
+    except (NotSent, Refused):
+        raise
+    except Exception:
         # Without the lease it holds nothing, and stands in no line.
         connection.ask(1, "lease/revoke", {"ID": lease})
         return None, {"type": "fail", "error": "timeout"}
@@ -302,7 +304,9 @@ def watch(connections, seconds, request):
     except Gone:
         stream.close()
         return {"type": "fail", "error": "gone"}
-    except (Unknown, OSError, ValueError, KeyError) as error:
+    except NotSent:
+        raise
+    except Exception as error:
         # Whatever was on its way comes again: the next request asks from the same revision.
         if stream is not None:
             stream.close()
@@ -338,6 +342,12 @@ def perform(connection, seconds, request):
     return {"type": "ok"}
 
 
+def dropped(connections, member):
+    """The next request has a connection of its own."""
+    if member in connections:
+        connections.pop(member).close()
+
+
 def answer(connections, request):
     member, seconds = request["member"], request["timeout_ms"] / 1000
     try:
@@ -349,18 +359,17 @@ def answer(connections, request):
             return on_lock(connections, seconds, request)
         return perform(connections[member], seconds, request)
     except NotSent:
-        if member in connections:
-            connections.pop(member).close()
+        dropped(connections, member)
         return {"type": "fail", "error": "not-sent"}
     except Refused as error:
         return {"type": "fail", "error": str(error)}
     except Unknown as error:
         # The answer came, so the connection is good for the next request.
         return {"type": "info", "error": str(error)}
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        # The request may have arrived. And a connection with an answer on its way is of no more use: the next
-        # request would be given that answer.
-        connections.pop(member).close()
+    except Exception as error:
+        # Whatever it is, no answer was understood, and the request may have arrived. And a connection with an answer
+        # on its way is of no more use: the next request would be given that answer.
+        dropped(connections, member)
         return {"type": "info", "error": repr(error)}
 
 

@@ -122,8 +122,10 @@ class Connection:
             return
         try:
             answer = self.api(until, what, settings)
-        except (OSError, EOFError) as error:
-            # The operation itself has not begun.
+        except Refused:
+            raise
+        except Exception as error:
+            # No answer, or none that can be read. The operation itself has not begun.
             raise NotSent from error
         if "error" in answer:
             raise Refused(f"not there yet: {answer['error'].get('description')}")
@@ -272,6 +274,12 @@ def perform(connection, until, request):
     return {"type": "ok"}
 
 
+def dropped(connections, member):
+    """The next request has a connection of its own."""
+    if member in connections:
+        connections.pop(member).close()
+
+
 def answer(connections, request):
     member, seconds = request["member"], request["timeout_ms"] / 1000
     try:
@@ -279,16 +287,16 @@ def answer(connections, request):
             connections[member] = Connection(member, seconds)
         return perform(connections[member], time.monotonic() + seconds, request)
     except NotSent:
-        if member in connections:
-            connections.pop(member).close()
+        dropped(connections, member)
         return {"type": "fail", "error": "not-sent"}
     except Refused as error:
         return {"type": "fail", "error": str(error)}
     except Unknown as error:
         return {"type": "info", "error": str(error)}
-    except (OSError, EOFError, ValueError) as error:
-        # The request may have arrived, and its answer is still on its way.
-        connections.pop(member).close()
+    except Exception as error:
+        # Whatever it is, no answer was understood, and the request may have arrived. And a connection with an answer
+        # on its way is of no more use: the next request would be given that answer.
+        dropped(connections, member)
         return {"type": "info", "error": repr(error)}
 
 

@@ -84,7 +84,7 @@ class Connection:
             self.file = self.socket.makefile("rb")
             self.socket.sendall(struct.pack("!i", len(body) + 4) + body)
             self.answered()
-        except (OSError, EOFError, Refused, Unknown, NoTable) as error:
+        except Exception as error:
             # Whatever happens before the server is ready, no request has left.
             self.close()
             raise NotSent from error
@@ -163,21 +163,28 @@ def failure(said):
     return NoTable(words) if code == NO_TABLE else Refused(words)
 
 
+def asked_of(ask, columns, table, where):
+    """The rows of a read that is a statement of its own; one row of NULLs where there is none. A standby says no where
+    the primary alone is to be read."""
+    # What the server is, in the same statement.
+    rows, _ = ask(f"SELECT standby, {columns} FROM pg_is_in_recovery() AS standby LEFT JOIN {table} ON {where}")
+    if FROM_PRIMARY and rows[0][0] != "f":
+        raise Refused("a standby")
+    return [row[1:] for row in rows]
+
+
 def read(ask, of, key):
     table, value = {"register": ("registers", "value, version"), "set": ("sets", "element"),
                     "list": ("lists", "elements")}[of]
-    # What the server is, in the same statement.
-    rows, _ = ask(f"SELECT standby, {value} FROM pg_is_in_recovery() AS standby LEFT JOIN {table} ON key = {key}")
-    if FROM_PRIMARY and rows[0][0] != "f":
-        raise Refused("a standby")
+    rows = asked_of(ask, value, table, f"key = {key}")
     if of == "register":
-        _, value, version = rows[0]
+        value, version = rows[0]
         # None, where there was a value before, is a lost write: say what the server says.
         found = {"value": None if value is None else int(value)}
         return {**found, "version": int(version)} if FROM_PRIMARY and version is not None else found
     if of == "set":
-        return {"value": [int(element) for _, element in rows if element is not None]}
-    elements = (rows[0][1] or "{}").strip("{}")
+        return {"value": [int(element) for element, in rows if element is not None]}
+    elements = (rows[0][0] or "{}").strip("{}")
     return {"value": [int(element) for element in elements.split(",") if element]}
 
 
@@ -199,7 +206,9 @@ def transfer(ask, request):
     bank, (payer, payee, amount) = int(request["key"]), request["value"]
     rows, _ = ask(f"SELECT account, balance FROM accounts WHERE bank = {bank} AND account IN ({payer}, {payee})")
     balances = {int(account): int(balance) for account, balance in rows}
-    if balances.get(payer, 0) < amount:
+    if payer not in balances or payee not in balances:
+        raise Refused("there is no such account")
+    if balances[payer] < amount:
         raise Refused("too little is there")
     # What was read is what is written: a level that lets another transaction in between shows it.
     for account, balance in ((payer, balances[payer] - amount), (payee, balances[payee] + amount)):
@@ -230,7 +239,7 @@ def transaction(connection, ask, work, request, seconds):
             # is; a transaction of several on a standby may see two commits in another order than the primary.
             return {"type": "ok", "value": [[f, key, read(ask, "list", key)["value"]]]}
         raise
-    except (Unknown, OSError, EOFError, ValueError, struct.error) as error:
+    except Exception as error:
         if committing:
             raise
         raise RolledBack(repr(error)) from error
@@ -261,8 +270,8 @@ def perform(ask, request):
         ask(f"INSERT INTO accounts VALUES ({key}, {value[0]}, {value[1]}) ON CONFLICT DO NOTHING")
     elif f == "balances":
         # One statement reads one state.
-        rows, _ = ask(f"SELECT balance FROM accounts WHERE bank = {key} ORDER BY account")
-        more = {"value": [int(balance) for balance, in rows]}
+        rows = asked_of(ask, "balance", "accounts", f"bank = {key} ORDER BY account")
+        more = {"value": [int(balance) for balance, in rows if balance is not None]}
     elif f == "append":
         # One row for each list: the row's lock puts those who append in one order, which readers see.
         ask(f"INSERT INTO lists VALUES ({key}, ARRAY[{value}]) ON CONFLICT (key) DO UPDATE "
@@ -282,6 +291,12 @@ def connected(connections, member, seconds):
     return connections[member]
 
 
+def dropped(connections, member):
+    """The next request has a connection of its own."""
+    if member in connections:
+        connections.pop(member).close()
+
+
 def answer(connections, request):
     member, seconds = request.get("member"), request["timeout_ms"] / 1000
     if "of" not in request:
@@ -298,20 +313,20 @@ def answer(connections, request):
     except Refused as error:
         return {"type": "fail", "error": f"refused: {error.args[0]}"}
     except RolledBack as error:
-        connections.pop(member).close()
+        dropped(connections, member)
         return {"type": "fail", "error": f"not committed: {error}"}
     except NoTable:
         # The operation is over. The tables are for the next one, and whatever becomes of them shows there.
         try:
             for table in TABLES:
                 connection.ask(seconds, table)
-        except (OSError, EOFError, Refused, Unknown):
-            connections.pop(member).close()
+        except Exception:
+            dropped(connections, member)
         return {"type": "fail", "error": "refused: there were no tables"}
-    except (Unknown, OSError, EOFError, ValueError, struct.error) as error:
-        # The request may have arrived. And a connection with an answer on its way is of no more use: the next
-        # request would be given that answer.
-        connections.pop(member).close()
+    except Exception as error:
+        # Whatever it is, no answer was understood, and the request may have arrived. And a connection with an answer
+        # on its way is of no more use: the next request would be given that answer.
+        dropped(connections, member)
         return {"type": "info", "error": repr(error)}
 
 

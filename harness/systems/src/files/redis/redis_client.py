@@ -35,10 +35,10 @@ class Connection:
         host, port = member.rsplit(":", 1)
         try:
             self.socket = socket.create_connection((host, int(port)), timeout=seconds)
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.file = self.socket.makefile("rb")
         except OSError as error:
             raise NotSent from error
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.file = self.socket.makefile("rb")
 
     def ask(self, seconds, *words):
         self.socket.settimeout(seconds)
@@ -135,6 +135,12 @@ def change(connection, seconds, f, key, value):
     return {"type": "ok"}
 
 
+def dropped(connections, member):
+    """The next request has a connection of its own."""
+    if member in connections:
+        connections.pop(member).close()
+
+
 def answer(connections, request):
     member, seconds = request["member"], request["timeout_ms"] / 1000
     try:
@@ -147,10 +153,10 @@ def answer(connections, request):
         return {"type": "fail", "error": str(error)}
     except Unknown as error:
         return {"type": "info", "error": str(error)}
-    except (OSError, EOFError) as error:
-        # The request may have arrived. And a connection with an answer on its way is of no more use: the next
-        # request would be given that answer.
-        connections.pop(member).close()
+    except Exception as error:
+        # Whatever it is, no answer was understood, and the request may have arrived. And a connection with an answer
+        # on its way is of no more use: the next request would be given that answer.
+        dropped(connections, member)
         return {"type": "info", "error": repr(error)}
 
 

@@ -60,7 +60,7 @@ class Connection:
             # Version, the last zxid that was seen, time-out, session, password, not read-only.
             self.send([struct.pack("!iqiqi", 0, 0, SESSION_MS, 0, 16) + bytes(17)])
             self.frame()
-        except (OSError, EOFError) as error:
+        except Exception as error:
             # A member that serves nobody closes the connection. No request has left.
             self.close()
             raise NotSent from error
@@ -255,6 +255,12 @@ def connected(connections, member, seconds):
     return connections[member]
 
 
+def dropped(connections, member):
+    """The next request has a connection of its own."""
+    if member in connections:
+        connections.pop(member).close()
+
+
 def answer(connections, request):
     member, seconds = request.get("member"), request["timeout_ms"] / 1000
     if "of" not in request:
@@ -268,10 +274,10 @@ def answer(connections, request):
     except Refused as error:
         # The answer came, so the connection is good for the next request.
         return {"type": "fail", "error": f"refused: {error}"}
-    except (Unknown, OSError, EOFError, ValueError, struct.error) as error:
-        # The request may have arrived. And a connection with an answer on its way is of no more use: the next
-        # request would be given that answer.
-        connections.pop(member).close()
+    except Exception as error:
+        # Whatever it is, no answer was understood, and the request may have arrived. And a connection with an answer
+        # on its way is of no more use: the next request would be given that answer.
+        dropped(connections, member)
         return {"type": "info", "error": repr(error)}
 
 
