@@ -241,7 +241,7 @@ fn expanded(table: &CaseTable, repeat: Option<u32>) -> Result<Vec<Case>, String>
     for axes in matrix::product(&table.matrix, &table.exclude)? {
         let mut flags = own.clone();
         for (flag, value) in &axes {
-            if flags.iter().any(|(other, _)| other == flag) {
+            if own.iter().any(|(other, _)| other == flag) {
                 return Err(format!("{flag} stands in the case and in its matrix: leave one of them out"));
             }
             flags.push((flag.clone(), value.clone()));
@@ -322,6 +322,28 @@ mod tests {
         name = "plain"
         overlap = false
     "#;
+
+    #[test]
+    fn a_list_in_a_matrix_gives_a_flag_once_for_each_word_where_it_is_given_so() {
+        let cases =
+            |case: &str| read(&format!("[[case]]\nname = \"a\"\n{case}"), None).map(|suite| suite.cases);
+        let of = |case: &str| {
+            let words = |case: &Case| case.words().join(" ");
+            cases(case).expect(case).iter().map(words).collect::<Vec<_>>()
+        };
+        let matrix = "matrix = { set = [[\"tick=1s\", \"size=2\"], \"tick=1s\"] }\n";
+        assert_eq!(of(matrix), ["--set tick=1s --set size=2", "--set tick=1s"]);
+        let without = |rule: &str| of(&format!("{matrix}exclude = [{{ set = {rule} }}]"));
+        assert_eq!(without("\"tick=1s\""), ["--set tick=1s --set size=2"], "the whole value is meant");
+        assert_eq!(without("[\"tick=1s\", \"size=2\"]"), ["--set tick=1s"]);
+        let matrix = "matrix = { overlap = [true, false], nemesis = [[\"kill-one\", \"pause-one\"]] }\n";
+        assert_eq!(of(matrix), ["--nemesis kill-one,pause-one --overlap", "--nemesis kill-one,pause-one"]);
+        let calm = format!("{matrix}exclude = [{{ overlap = false }}]");
+        assert_eq!(of(&calm), ["--nemesis kill-one,pause-one --overlap"]);
+        for case in ["set = [[\"a=1\", \"b=2\"]]", "matrix = { set = [[[\"a=1\", \"b=2\"]]] }"] {
+            assert!(cases(case).expect_err(case).contains("set: write a text"), "{case}");
+        }
+    }
 
     #[test]
     fn a_matrix_makes_a_case_of_each_combination_that_is_not_excluded() {

@@ -22,18 +22,21 @@ pub(super) fn rank(flag: &str) -> (usize, String) {
 pub(super) fn flags(keys: &BTreeMap<String, Value>) -> Result<Vec<(String, String)>, String> {
     let mut flags = Vec::new();
     for (key, value) in keys {
-        is_flag(key)?;
-        match value {
-            // A flag that is given once for each word.
-            Value::Array(words) if WORD_BY_WORD.contains(&flag(key).as_str()) => {
-                for word in words {
-                    flags.extend(text(key, word)?.map(|text| (flag(key), text)));
-                }
-            }
-            value => flags.extend(text(key, value)?.map(|text| (flag(key), text))),
-        }
+        flags.extend(given(key, value)?);
     }
     Ok(flags)
+}
+
+/// A key with its value as flags: one for each word of a list where the flag is given once for each, else one
+/// at most.
+fn given(key: &str, value: &Value) -> Result<Vec<(String, String)>, String> {
+    is_flag(key)?;
+    match value {
+        Value::Array(words) if WORD_BY_WORD.contains(&flag(key).as_str()) => {
+            words.iter().map(|word| Ok((flag(key), one(key, word)?))).collect()
+        }
+        value => Ok(text(key, value)?.map(|text| (flag(key), text)).into_iter().collect()),
+    }
 }
 
 /// A key is the name of a flag and nothing more.
@@ -51,18 +54,23 @@ fn flag(key: &str) -> String {
 
 /// A value as it is typed; none for a flag that is not to be there, an empty one for a flag alone.
 fn text(key: &str, value: &Value) -> Result<Option<String>, String> {
-    let one = |value: &Value| match value {
+    match value {
+        Value::Boolean(there) => Ok(there.then(String::new)),
+        Value::Array(values) if !values.is_empty() => {
+            let words = values.iter().map(|value| one(key, value)).collect::<Result<Vec<_>, _>>()?;
+            Ok(Some(words.join(",")))
+        }
+        other => one(key, other).map(Some),
+    }
+}
+
+/// A single word.
+fn one(key: &str, value: &Value) -> Result<String, String> {
+    match value {
         Value::String(text) if !text.trim().is_empty() => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
         Value::Float(number) => Ok(number.to_string()),
         _ => Err(format!("{key}: write a text, number, true, false or list of these")),
-    };
-    match value {
-        Value::Boolean(there) => Ok(there.then(String::new)),
-        Value::Array(values) if !values.is_empty() => {
-            Ok(Some(values.iter().map(one).collect::<Result<Vec<_>, _>>()?.join(",")))
-        }
-        other => one(other).map(Some),
     }
 }
 
@@ -76,7 +84,6 @@ pub(super) fn product(
     axes.sort_by_key(|key| rank(&flag(key)));
     let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for axis in axes {
-        is_flag(axis)?;
         let values = &matrix[axis];
         if all.len().saturating_mul(values.len()) > MOST {
             return Err(format!("its matrix has more than {MOST} combinations"));
@@ -85,7 +92,7 @@ pub(super) fn product(
         for begun in &all {
             for value in values {
                 let mut one = begun.clone();
-                one.extend(text(axis, value)?.map(|text| (flag(axis), text)));
+                one.extend(given(axis, value)?);
                 longer.push(one);
             }
         }
@@ -99,10 +106,13 @@ pub(super) fn product(
         if rule.is_empty() {
             return Err("an empty exclude would leave nothing".to_owned());
         }
-        excluded.push(flags(rule)?);
+        let given = rule.iter().map(|(key, value)| Ok((flag(key), given(key, value)?)));
+        excluded.push(given.collect::<Result<Vec<_>, String>>()?);
     }
     let is_excluded = |axes: &Vec<(String, String)>| {
-        excluded.iter().any(|rule| rule.iter().all(|pair| axes.contains(pair)))
+        let has =
+            |flag: &str, given: &[(String, String)]| axes.iter().filter(|(other, _)| other == flag).eq(given);
+        excluded.iter().any(|rule| rule.iter().all(|(flag, given)| has(flag, given)))
     };
     all.retain(|axes| !is_excluded(axes));
     Ok(all)
