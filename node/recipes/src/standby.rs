@@ -437,7 +437,6 @@ impl<R: Rules> ActiveStandby<R> {
     }
 
     fn suspended(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         self.neutral(effects);
         if matches!(self.role, Role::Holder { .. } | Role::Standby) {
             self.look = Look::Due;
@@ -445,7 +444,6 @@ impl<R: Rules> ActiveStandby<R> {
     }
 
     fn lost(&mut self, effects: &mut Effects<Told>) {
-        self.served.suspended();
         self.look = Look::Done;
         if !self.rules.ends_with_the_session() && self.term().is_some() {
             return;
@@ -461,7 +459,6 @@ impl<R: Rules> ActiveStandby<R> {
 
     /// What time brings: deadlines of the application, and the end of certainty.
     fn mind_time(&mut self, now: Now, effects: &mut Effects<Told>) {
-        self.served.time(now);
         self.not_before = self.not_before.filter(|at| now.at < *at);
         let Role::Holder { step, .. } = &self.role else { return };
         let why = match step {
@@ -729,12 +726,12 @@ impl<R: Rules> Recipe for ActiveStandby<R> {
 
     fn step(&mut self, now: Now, input: Input<Call>, effects: &mut Effects<Told>) {
         self.until = now.certain_until.map(|until| until.saturating_sub(self.options.notice));
+        self.served.follow(now, &input);
         match input {
             Input::Call(call) => self.called(now, call, effects),
             Input::Answered { ask, answer } => self.answered(now, ask, answer, effects),
             Input::Event(event) => self.event(&event, effects),
-            Input::Connected { session } => {
-                self.served.connected(session);
+            Input::Connected { .. } => {
                 if !now.grants(self.options.notice) && self.leaving.is_none() {
                     self.quit(Left::NoticeTooLong, true, effects);
                 }
