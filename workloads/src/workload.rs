@@ -13,9 +13,10 @@ use std::sync::LazyLock;
 use checker::durability::FinalState;
 use checker::history::{Effect, EventKind, Function, Value, Vocabulary, What};
 use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 
 use crate::case::Check;
-use crate::op::{Object, Op};
+use crate::op::{Body, Object, Op};
 use crate::outcome::{Outcome, UNREADABLE};
 use crate::params::{Params, ParamsError};
 use crate::promise::Promise;
@@ -71,6 +72,42 @@ impl<G: Generator + Clone + 'static> Duplicate for G {
 #[must_use]
 pub fn functions() -> BTreeSet<Function> {
     Kind::ALL.iter().flat_map(|kind| kind.functions().iter().chain(kind.0.marks)).copied().collect()
+}
+
+/// What a workload asks for by a function of its own, with this number as the last one of the argument where
+/// it is a change; none of a function that is not one workload's own.
+#[must_use]
+pub fn example(function: Function, number: i64) -> Option<Op> {
+    let kind = Kind::ALL.iter().copied().find(|kind| kind.functions().contains(&function))?;
+    let mut workload = Workload::new(kind, Params::of_keys(1), ChaCha8Rng::seed_from_u64(0)).ok()?;
+    let setup = workload.setup();
+    let ops = setup.into_iter().chain((0..ENOUGH).map(|_| workload.next_op(0)));
+    let is_one = |op: &Op| matches!(op.body, Body::Said { word, .. } if word.function == function);
+    ops.into_iter().find(is_one).map(|op| with_last(op, number))
+}
+
+/// So many operations of a workload have each of its functions.
+const ENOUGH: u32 = 1000;
+
+/// The same change with another last number in its argument.
+fn with_last(mut op: Op, number: i64) -> Op {
+    let is_change = op.is_change();
+    if let Body::Said { value, .. } = &mut op.body
+        && is_change
+    {
+        match value {
+            Value::One(last) | Value::Pair(_, last) => *last = number,
+            Value::List(list) => {
+                let mut longer = list.to_vec();
+                if let Some(last) = longer.last_mut() {
+                    *last = number;
+                }
+                *list = longer.into();
+            }
+            _ => {}
+        }
+    }
+    op
 }
 
 /// What the functions of all workloads ask for.
@@ -469,6 +506,22 @@ mod tests {
                 "{kind:?}: {told:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_function_of_one_workloads_own_has_an_example() {
+        let value = |name: &'static str| {
+            example(Function::named(name), 77).map(|op| (op.is_change(), op.value().to_string()))
+        };
+        let numbers =
+            |name: &'static str| value(name).map(|(is_change, value)| (is_change, value.contains("77")));
+        for change in ["send", "open-account", "transfer"] {
+            assert_eq!(numbers(change), Some((true, true)), "{change}");
+        }
+        for look in ["poll", "balances"] {
+            assert_eq!(numbers(look), Some((false, false)), "{look}");
+        }
+        assert_eq!(example(Function::WRITE, 77), None);
     }
 
     #[test]

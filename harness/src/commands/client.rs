@@ -43,6 +43,9 @@ fn check(args: &ClientCheckArgs) -> Result<Exit, Failure> {
     let (faults, advice, untried) = (of(Weight::Fault), of(Weight::Advice), of(Weight::Untried));
     print(&findings.iter().map(line).collect::<String>())?;
     let verdict = match (faults, untried, advice) {
+        (0, 0, _) if of(Weight::Untriable) > 0 => {
+            "this client can be believed in what was tried; what is marked ? can't be tried here"
+        }
         (0, 0, 0) => "this client can be believed",
         (0, 0, _) => "this client can be believed; what is marked ! could be better",
         (0, _, _) if heard_no_change => {
@@ -154,7 +157,7 @@ fn line(finding: &Finding) -> String {
     let mark = match finding.weight {
         Weight::Good => "✓",
         Weight::Advice => "!",
-        Weight::Untried => "?",
+        Weight::Untried | Weight::Untriable => "?",
         Weight::Fault => "✗",
     };
     format!("{mark} {}: {}\n", finding.tried, finding.seen)

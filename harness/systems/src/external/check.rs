@@ -22,6 +22,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use workloads::Outcome;
 use workloads::op::{Body, Object, Op};
+use workloads::workload::example;
 
 use super::holder::{self, Clock};
 use super::process::{NoAnswer, Process};
@@ -64,6 +65,8 @@ pub enum Weight {
     Advice,
     /// It could not be tried.
     Untried,
+    /// No conversation without a cluster can try it.
+    Untriable,
     /// Nothing that such a client says can be believed.
     Fault,
 }
@@ -152,6 +155,11 @@ pub async fn converse(
     if functions.contains(&Function::STORE) {
         process = talk.writes(process, &store).await?;
     }
+    for function in &functions {
+        if let Some(why) = untriable(*function) {
+            talk.found(function.as_str(), why.to_owned(), Weight::Untriable);
+        }
+    }
     let open = match process {
         Some(process) => process,
         None => talk.start().await?,
@@ -179,9 +187,25 @@ fn operation(function: Function) -> Option<Op> {
         Function::ENQUEUE => (Object::QUEUE, Body::Enqueue { element: VALUE }),
         Function::ACKNOWLEDGE => (Object::QUEUE, Body::Acknowledge { element: VALUE }),
         Function::ACQUIRE => (Object::LOCK, Body::Acquire),
-        _ => return None,
+        // What one workload alone asks for.
+        other => return example(other, VALUE),
     };
     Some(Op::new(object, 1, body))
+}
+
+/// Why nothing of this conversation tries that function; none where something does.
+fn untriable(function: Function) -> Option<&'static str> {
+    match function {
+        // At the bench's store.
+        Function::STORE => None,
+        Function::RELEASE => {
+            Some("not tried: no member of this conversation gives a lock; see yourself that it is sent once")
+        }
+        other if operation(other).is_none() => Some(
+            "not tried: its request has no value by which it is known; see yourself that it is sent once",
+        ),
+        _ => None,
+    }
 }
 
 struct Talk<'a> {
@@ -410,6 +434,17 @@ fn judged(op: &Op, conduct: Conduct, said: (EventKind, Option<&str>), heard: Hea
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_function_is_tried_or_said_not_to_be() {
+        for function in workloads::workload::functions() {
+            let is_tried = operation(function).is_some() || function == Function::STORE;
+            assert_eq!(untriable(function).is_none(), is_tried, "{function}");
+        }
+        for name in ["send", "poll", "open-account", "transfer", "balances"] {
+            assert_eq!(untriable(Function::named(name)), None, "{name}");
+        }
+    }
 
     #[test]
     fn an_answer_weighs_by_what_could_be_known() {

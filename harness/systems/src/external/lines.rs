@@ -21,10 +21,11 @@
 //!
 //! A transaction is answered by the micro-operations that were asked for, with what was read. What a client
 //! answers that holds a lock is in [`super::holder`]; what a watch is asked and answers is in
-//! `lines/watch.rs`.
+//! `lines/watch.rs`. What only one workload asks for is answered as that workload's
+//! [`Word`](workloads::op::Word) reads it.
 //!
-//! `create`, the making of an empty set, list or queue, is asked of a client that says it in its hello, and
-//! of no other. Keys and values are integers below 2^53. A line has 1 MiB at most.
+//! `create`, the making of an object that is empty, is asked of a client that says it in its hello, and of no
+//! other. Keys and values are integers below 2^53. A line has 1 MiB at most.
 
 mod watch;
 
