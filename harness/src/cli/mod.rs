@@ -141,7 +141,8 @@ pub struct RunArgs {
     pub workload: String,
     /// What the system is held to: `linearizable`, `linearizable-updates` or `nothing`, which measures what
     /// is lost and accuses nobody; of registers also an order below as `sequential` or `session`; of the
-    /// workload `txn` an isolation level as `serializable` [default: what the system says of itself]
+    /// workloads `txn` and `bank` an isolation level as `serializable`; of `queue` also `at-least-once`, of
+    /// `log` `exactly-once`, of `watch` `every-change` or `latest` [default: what the system says of itself]
     #[arg(long, value_name = "PROMISE", value_parser = names::a_promise())]
     #[arg(hide_possible_values = true)]
     pub promise: Option<String>,

@@ -25,15 +25,23 @@ impl RunOptions {
         Promised { what, ..promised }
     }
 
-    /// A promise by which the workload can't be judged is refused.
+    /// A promise by which the workload can't be judged is refused, whoever's word it is: no other one takes
+    /// its place.
     pub(super) fn check_promise(&self) -> Result<(), Failure> {
-        match self.promise.filter(|promise| self.workload.promised(*promise).is_none()) {
-            None => Ok(()),
-            Some(promise) => Err(Failure::usage(format!(
-                "--promise {promise}: the workload {} is not judged by that; write {}",
-                self.workload.name(),
-                self.workload.promise_names().join(", ")
-            ))),
+        let promised = self.promised().what;
+        if self.workload.promised(promised).is_some() {
+            return Ok(());
         }
+        let (name, system) = (self.workload.name(), self.system.name());
+        let known = self.workload.promise_names().join(", ");
+        Err(Failure::usage(match self.promise {
+            Some(promise) => {
+                format!("--promise {promise}: the workload {name} is not judged by that; write {known}")
+            }
+            None => format!(
+                "--workload {name}: it is not judged by {promised}, which {system} promises of it; say what \
+                 it promises of {name} in its file (promises.{name}), or write --promise with one of {known}"
+            ),
+        }))
     }
 }

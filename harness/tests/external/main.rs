@@ -307,6 +307,8 @@ fn what_is_wrong_with_a_client_or_a_file_is_said_before_any_member_starts() {
     let broken = fs::read_to_string(folder.path().join(&system)).expect("a file");
     fs::write(folder.path().join("broken.toml"), broken.replace("tiny_client.py", "broken.py"))
         .expect("written");
+    let of_all = broken.replace("[promises]\n", "[promises]\nall = \"session\"\n");
+    fs::write(folder.path().join("of_all.toml"), of_all).expect("written");
     for (arguments, advice) in [
         (vec!["--system", "./nowhere.toml"], "`harness init system`"),
         (vec!["--system", "./broken.toml"], "nothing_of_the_kind"),
@@ -319,6 +321,7 @@ fn what_is_wrong_with_a_client_or_a_file_is_said_before_any_member_starts() {
         (vec!["--system", &system, "--cluster", "docker"], "write --cluster process"),
         (vec!["--system", &system, "--nodes", "3", "--nemesis", "clock-bump"], "in containers"),
         (vec!["--system", &system, "--promise", "linearisable"], "did you mean `linearizable`?"),
+        (vec!["--system", "./of_all.toml", "--workload", "txn"], "in its file (promises.txn)"),
     ] {
         let output = folder.harness(&[&["run"], &arguments[..]].concat());
         let said = text(&output.stderr);
@@ -338,6 +341,13 @@ fn a_conversation_tells_what_is_wrong_with_a_client() {
     let told = text(&sound.stdout);
     for (conduct, seen) in [("the store refuses the token", "ok, with what"), ("nobody answers", "info")] {
         assert!(told.contains(&format!("store, {conduct}: {seen}")), "{told}");
+    }
+    assert!(told.contains("? dequeue: not tried"), "{told}");
+    let bank = CLIENT.replace("[\"read\", ", "[\"transfer\", \"poll\", \"read\", ");
+    fs::write(folder.path().join("bank.py"), bank).expect("written");
+    let bank = text(&check(&["python3", "bank.py"]).stdout);
+    for tried in ["transfer, nobody answers", "poll, nobody listens"] {
+        assert!(bank.contains(tried), "{bank}");
     }
     let lies = CLIENT.replace("{\"type\": \"info\", \"error\": repr(error)}", "{\"type\": \"fail\"}");
     fs::write(folder.path().join("lies.py"), lies).expect("written");

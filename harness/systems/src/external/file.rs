@@ -405,13 +405,11 @@ fn program(written: WrittenClient, folder: &Path, found: &[String]) -> Result<Ar
 }
 
 impl Description {
-    /// What it promises of a workload.
+    /// What it promises of a workload: what its own line says, else what is said of all. By the latter the
+    /// workload may be none that can be judged.
     pub(super) fn promised(&self, workload: Kind) -> Promised {
-        let of_all = || {
-            let promised = self.promises.get(OF_ALL)?;
-            workload.promised(promised.what).map(|_| promised)
-        };
-        self.promises.get(workload.name()).or_else(of_all).cloned().unwrap_or_default()
+        let own = self.promises.get(workload.name());
+        own.or_else(|| self.promises.get(OF_ALL)).cloned().unwrap_or_default()
     }
 }
 
@@ -553,7 +551,7 @@ mod tests {
             described.promised(kind).what
         };
         assert_eq!((of(Kind::SET), of(Kind::WATCH)), (Promise::LinearizableUpdates, Promise::Latest));
-        assert_eq!(of(Kind::TXN), Promise::Linearizable, "transactions can't be judged by that");
+        assert_eq!(of(Kind::TXN), Promise::LinearizableUpdates, "nothing else is put in its place");
     }
 
     #[test]

@@ -116,7 +116,12 @@ pub fn cache() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use checker::history::Function;
+    use workloads::Kind;
+
     use super::*;
+    use crate::external::External;
+    use crate::system::System;
 
     #[test]
     fn whoever_asks_for_containers_gets_the_compose_file_and_others_the_one_for_processes() {
@@ -125,6 +130,29 @@ mod tests {
         assert_eq!(described("redis", false), Some("redis.toml"));
         assert_eq!(described("redis", true), Some("compose.yaml"));
         assert_eq!(described("postgres", false), Some("compose.yaml"));
+    }
+
+    #[test]
+    fn what_a_client_of_ours_can_do_its_file_promises_something_of() {
+        let mut told = 0;
+        for files in ALL {
+            let (_, client) =
+                files.files.iter().find(|(name, _)| name.ends_with("client.py")).expect("a client");
+            let folder = tempfile::tempdir().expect("a folder");
+            files.write(folder.path()).expect("written");
+            let has = |function: &Function| client.contains(&format!("\"{function}\""));
+            for kind in Kind::ALL.iter().filter(|kind| kind.functions().iter().all(has)) {
+                let described = [true, false].into_iter().filter_map(|at| files.described(at));
+                for (name, _) in described {
+                    let path = folder.path().join(name);
+                    let system = External::read(&path.to_string_lossy()).expect(name);
+                    let promise = system.promises(*kind).what;
+                    assert!(kind.promised(promise).is_some(), "{}, {}: {promise}", files.name, kind.name());
+                    told += 1;
+                }
+            }
+        }
+        assert!(told > 40, "{told}");
     }
 
     #[test]
