@@ -164,18 +164,11 @@ fn variables(system: &dyn System) -> Result<BTreeMap<String, String>, Failure> {
 
 /// What was set of a system's own settings. Whoever sets what this one does not have is told which have it.
 fn settings(system: &dyn System, words: &[String]) -> Result<Settings, Failure> {
-    let has = |name: &str| system.settings().iter().any(|setting| setting.name == name);
-    for word in words {
-        let (name, _) = setting::parted(word).map_err(Failure::Usage)?;
+    let otherwise = |name: &str| {
         let of_others = CATALOGUE.settings().into_iter().find(|(setting, _)| setting.name == name);
-        if let (false, Some((_, systems))) = (has(name), of_others) {
-            let (whose, systems) = (system.traits().whose, systems.join(" or "));
-            return Err(Failure::usage(format!(
-                "--set {word}: {whose} has no setting `{name}`; add --system {systems}"
-            )));
-        }
-    }
-    setting::read(system.settings(), system.traits().whose, words).map_err(Failure::Usage)
+        of_others.map_or_else(String::new, |(_, systems)| format!("; add --system {}", systems.join(" or ")))
+    };
+    setting::read(system.settings(), system.traits().whose, words, &otherwise).map_err(Failure::Usage)
 }
 
 fn observers(observers: u32, nodes: u32) -> Result<u32, Failure> {
@@ -328,6 +321,22 @@ mod tests {
     }
 
     #[test]
+    fn a_shell_takes_the_command_that_repeats_a_run_apart_as_it_was_typed() {
+        let flags = "--cluster docker --image 'my registry/x:1' --image-command -v \
+                     --image-command '$(true)' --image-command '' --nemesis 'slow-one(latency=9ms)' --seed 8";
+        let options = meant(flags).expect(flags);
+        let words = typed::apart(&options.repeat);
+        for word in ["my registry/x:1", "-v", "$(true)", "", "slow-one(latency=9ms)"] {
+            assert!(words.iter().any(|other| other == word), "{word}: {}", options.repeat);
+        }
+        let again = meant(options.repeat.strip_prefix("harness run").expect("a run")).expect("the same");
+        assert_eq!((again.containers, again.repeat), (options.containers, options.repeat));
+        let flags = "--cluster process --system zookeeper --set 'classpath=/my jars/*:b' --seed 8";
+        let repeat = meant(flags).expect(flags).repeat;
+        assert!(repeat.contains("--set 'classpath=/my jars/*:b'"), "{repeat}");
+    }
+
+    #[test]
     fn the_command_that_repeats_a_wrapped_test_means_the_same_run() {
         let meant = |words: &[String]| {
             let cli = Cli::try_parse_from(words).expect("understood");
@@ -365,7 +374,7 @@ mod tests {
             ("--cluster proces", "did you mean `process`?"),
             ("--system zookeper", "did you mean `zookeeper`?"),
             ("--system mixed:5", "all of them is --system zookeeper"),
-            ("--system zookeeper --cluster docker", "--image NAME for a container"),
+            ("--system zookeeper --cluster docker", "or leave out --system and name an image of it"),
             ("--system mixed:2 --cluster sim", "write --cluster process"),
             ("--system zookeeper --image x", "leave one of them out"),
             ("--system mixed:2 --mutant commit-alone", "bundled node only"),

@@ -89,7 +89,7 @@ pub(super) fn order(args: &ReplayArgs) -> Result<Order, Failure> {
 /// The command that does this again.
 fn command(args: &ReplayArgs, options: &RunOptions) -> String {
     let set = typed::assignments(&options.variables);
-    let mut words = vec![format!("{set}harness replay {}", args.path.display())];
+    let mut words = vec![format!("{set}harness replay {}", typed::word(&args.path.to_string_lossy()))];
     words.extend(args.cluster.iter().map(|cluster| format!("--cluster {}", typed::word(cluster))));
     words.extend(typed_here(&args.again));
     words.join(" ")

@@ -5,6 +5,8 @@
 //! a file, an image or an address counts on the command line alone, and one that nobody has put on the list
 //! is refused.
 
+use harness_systems::setting::{self, Setting};
+
 use crate::systems::CATALOGUE;
 
 /// How far a flag in a folder is believed.
@@ -14,7 +16,8 @@ pub enum Believed {
     AsItIs,
     /// Where its value is the name of a system that is built in; else as [`Self::OnlyTyped`].
     ABuiltInName,
-    /// Where it is a setting of a system that is built in and names no code; else as [`Self::OnlyTyped`].
+    /// Where it is a setting of a system that is built in, names no code, and has a value that the setting
+    /// takes; else as [`Self::OnlyTyped`].
     ASetting,
     /// Not at all: who repeats the run types it.
     OnlyTyped,
@@ -69,8 +72,9 @@ pub fn must_be_typed(flag: &str, value: &str) -> bool {
     match believed(flag) {
         Believed::AsItIs | Believed::Never => false,
         Believed::ABuiltInName => !CATALOGUE.is_built_in(value),
-        Believed::ASetting => !CATALOGUE.settings().iter().any(|(setting, _)| {
-            !setting.names_code && value.split_once('=').is_some_and(|(name, _)| name == setting.name)
+        Believed::ASetting => !setting::parted(value).is_ok_and(|(name, value)| {
+            let is_it = |setting: &Setting| setting.name == name && !setting.names_code;
+            CATALOGUE.settings().iter().any(|(setting, _)| is_it(setting) && (setting.read)(value).is_ok())
         }),
         Believed::OnlyTyped => true,
     }
@@ -117,9 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_is_believed_where_it_names_no_code() {
+    fn a_setting_is_believed_where_it_names_no_code_and_takes_the_value() {
         assert!(!must_be_typed("set", "tick=1s"));
-        for setting in ["classpath=x.jar", "of-tomorrow=1", "tick", ""] {
+        for setting in
+            ["classpath=x.jar", "of-tomorrow=1", "tick", "", "tick=", "tick=soon", "tick=1ms", "=1s"]
+        {
             assert!(must_be_typed("set", setting), "{setting}");
         }
     }

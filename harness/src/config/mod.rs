@@ -235,7 +235,7 @@ impl RunOptions {
             return Err(Failure::usage(format!("--system {name}: {why}")));
         }
         if self.containers.any()
-            && let Some(why) = self.system.refuses(ClusterKind::Docker)
+            && let Some(why) = system.refuses(ClusterKind::Docker)
         {
             return Err(Failure::usage(format!(
                 "--system {name} and --image: {why}, and --image is for containers: leave one of them out"
@@ -650,27 +650,26 @@ impl RunOptions {
         if self.fail_fast {
             words.push("--fail-fast".to_owned());
         }
+        let Containers { image, image_command, publish, pull } = &self.containers;
+        words.extend(image_command.iter().map(|word| format!("--image-command {}", typed::word(word))));
+        // Whatever a value is, a shell takes it as one word.
         let mut flag = |name: &str, value: String, default: &str| {
             if value != default {
-                words.push(format!("--{name} {value}"));
+                words.push(format!("--{name} {}", typed::word(&value)));
             }
         };
         let nemeses: Vec<&str> = self.nemeses.iter().map(|nemesis| nemesis.name()).collect();
-        flag("nemesis", typed::word(&nemeses.join(",")), typed::word("").as_str());
+        flag("nemesis", nemeses.join(","), "");
         flag("nodes", self.nodes.to_string(), "5");
         flag("observers", self.observers.to_string(), "0");
         if self.cluster.reason == ASKED_FOR {
             flag("cluster", self.cluster.kind.name().to_owned(), "auto");
         }
-        let Containers { image, image_command, publish, pull } = &self.containers;
         flag("system", self.system.name(), "node");
         for (name, value) in &self.settings {
             flag("set", format!("{name}={value}"), "");
         }
         flag("image", image.clone().unwrap_or_default(), "");
-        for word in image_command {
-            flag("image-command", word.clone(), "");
-        }
         flag("publish", publish.map(|address| address.to_string()).unwrap_or_default(), "");
         let pulls = if *pull == Pull::Missing { "missing" } else { "" };
         flag("pull", pulls.to_owned(), "");

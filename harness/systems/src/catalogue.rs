@@ -143,12 +143,13 @@ impl Catalogue {
         self.systems().filter(is_one).map(|entry| entry.name).collect()
     }
 
-    /// Every setting that only some have, with the names of those.
+    /// Every setting that only some have, with the names of those. A system that files describe has none.
     #[must_use]
     pub fn settings(self) -> Vec<(&'static Setting, Vec<&'static str>)> {
         let mut all: Vec<(&Setting, Vec<&str>)> = Vec::new();
         for entry in self.systems() {
-            let Some(Ok(system)) = self.choose(entry.example, Meant::of(USUAL_NODES)) else { continue };
+            let Is::BuiltIn(choose) = entry.is else { continue };
+            let Some(Ok(system)) = choose(entry.example, USUAL_NODES) else { continue };
             for setting in system.settings() {
                 match all.iter_mut().find(|(known, _)| known.name == setting.name) {
                     Some((_, systems)) => systems.push(entry.name),

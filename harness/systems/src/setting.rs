@@ -22,16 +22,22 @@ pub struct Setting {
 /// What was set, by name. What is as usual is not in it.
 pub type Settings = BTreeMap<&'static str, String>;
 
-/// What `NAME=VALUE` sets, each, of those that `whose` takes; the last one of a name counts.
+/// What `NAME=VALUE` sets, each, of those that `whose` takes; the last one of a name counts. `otherwise` is
+/// what to do about a name that it does not take, or empty.
 ///
 /// # Errors
 /// What to write instead of a word that sets nothing of this system.
-pub fn read(taken: &[Setting], whose: &str, words: &[String]) -> Result<Settings, String> {
+pub fn read(
+    taken: &[Setting],
+    whose: &str,
+    words: &[String],
+    otherwise: &dyn Fn(&str) -> String,
+) -> Result<Settings, String> {
     let mut settings = Settings::new();
     for word in words {
         let (name, value) = parted(word)?;
         let Some(setting) = taken.iter().find(|setting| setting.name == name) else {
-            return Err(format!("--set {word}: {whose} has no setting `{name}`"));
+            return Err(format!("--set {word}: {whose} has no setting `{name}`{}", otherwise(name)));
         };
         let value = (setting.read)(value).map_err(|why| format!("--set {word}: {why}"))?;
         settings.remove(name);
@@ -68,7 +74,8 @@ mod tests {
 
     fn set(words: &[&str]) -> Result<Settings, String> {
         let words: Vec<String> = words.iter().copied().map(str::to_owned).collect();
-        read(&[SIZE], "a box", &words)
+        let otherwise = |name: &str| if name == "tick" { "; take a clock".to_owned() } else { String::new() };
+        read(&[SIZE], "a box", &words, &otherwise)
     }
 
     #[test]
@@ -83,6 +90,7 @@ mod tests {
             ("size", "write NAME=VALUE"),
             ("=3", "write NAME=VALUE"),
             ("sizes=3", "a box has no setting `sizes`"),
+            ("tick=3", "a box has no setting `tick`; take a clock"),
             ("size=300", "--set size=300: number too large"),
         ] {
             let error = set(&[word]).expect_err(word);

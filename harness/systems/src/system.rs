@@ -77,6 +77,21 @@ impl Traits {
     pub fn runs_only_in(&self, cluster: ClusterKind) -> bool {
         self.clusters == [cluster]
     }
+
+    /// Why its members can't run in a cluster of this kind, and what to write instead.
+    #[must_use]
+    pub fn refuses(&self, cluster: ClusterKind) -> Option<String> {
+        if cluster == ClusterKind::Auto || self.clusters.contains(&cluster) {
+            return None;
+        }
+        let instead = self.clusters.first()?;
+        let what = match instead {
+            ClusterKind::Docker => "containers",
+            ClusterKind::Sim => "parts of a virtual world",
+            ClusterKind::Auto | ClusterKind::Process => "local processes",
+        };
+        Some(format!("members of {} are {what}; write --cluster {instead}", self.whose))
+    }
 }
 
 /// What an installation is wanted for.
@@ -137,19 +152,10 @@ pub trait System: fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// Why its members can't run in a cluster of this kind, and what to write instead.
+    /// Why its members can't run in a cluster of this kind, and what to write instead: what follows from
+    /// [`Traits::clusters`], and more where there is more to be said.
     fn refuses(&self, cluster: ClusterKind) -> Option<String> {
-        let Traits { whose, clusters, .. } = self.traits();
-        if cluster == ClusterKind::Auto || clusters.contains(&cluster) {
-            return None;
-        }
-        let instead = clusters.first()?;
-        let what = match instead {
-            ClusterKind::Docker => "containers",
-            ClusterKind::Sim => "parts of a virtual world",
-            ClusterKind::Auto | ClusterKind::Process => "local processes",
-        };
-        Some(format!("members of {whose} are {what}; write --cluster {instead}"))
+        self.traits().refuses(cluster)
     }
 
     /// Why its client can't do this, if it can't. Each system says so of every function: what nobody refuses
@@ -167,7 +173,7 @@ pub trait System: fmt::Debug + Send + Sync {
         functions.iter().all(|function| self.lacks(*function).is_none())
     }
 
-    /// What it promises of a workload.
+    /// What it promises of a workload. If the workload can't be judged by that, a run of it is refused.
     fn promises(&self, workload: Kind) -> Promised {
         let _ = workload;
         Promised::default()

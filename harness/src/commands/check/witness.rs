@@ -21,6 +21,7 @@ use crate::cli::{ConfirmArgs, Format};
 use crate::commands::screen;
 use crate::exit::{Exit, Failure};
 use crate::judge::source::Source;
+use crate::text::typed;
 
 /// The form of the file.
 const FORM: u32 = 1;
@@ -133,7 +134,7 @@ fn read(path: &Path) -> Result<(Header, Vec<PartOrder>), Failure> {
         Failure::usage(format!(
             "{} is no witness: {what}. `harness check --witness {}` writes one",
             path.display(),
-            path.display()
+            typed::word(&path.to_string_lossy())
         ))
     };
     let file = bounded::open(path).map_err(|error| unreadable(&error))?;

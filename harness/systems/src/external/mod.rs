@@ -39,6 +39,7 @@ mod transaction;
 mod written;
 mod yaml;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -90,6 +91,19 @@ pub struct External {
     answers: Arc<Mutex<probe::Answers>>,
 }
 
+/// A name, for as long as the program runs. One that was asked for before is the same, so that no more is
+/// kept than there are names.
+fn kept(name: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = kept.get(name) {
+        return known;
+    }
+    let name: &'static str = String::leak(name.to_owned());
+    kept.insert(name);
+    name
+}
+
 impl External {
     /// Whether a text names a file and no system that is built in.
     #[must_use]
@@ -107,7 +121,7 @@ impl External {
     }
 
     fn described(description: Description, named: &str, files: Option<&'static Files>) -> Self {
-        let whose = String::leak(description.name.clone());
+        let whose = kept(&description.name);
         let pool = Arc::new(Pool::new(description.client.clone()));
         let description = Arc::new(description);
         Self { description, named: named.to_owned(), files, whose, pool, answers: Arc::default() }

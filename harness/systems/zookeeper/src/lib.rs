@@ -247,13 +247,14 @@ impl System for ZooKeeper {
     }
 
     fn refuses(&self, cluster: ClusterKind) -> Option<String> {
-        let why = "members of Apache ZooKeeper are local processes; write --cluster process";
-        match cluster {
-            ClusterKind::Docker | ClusterKind::Sim if !self.has_java() => None,
-            ClusterKind::Docker => Some(format!("{why}, or --image NAME for a container of it")),
-            ClusterKind::Sim => Some(why.to_owned()),
-            ClusterKind::Auto | ClusterKind::Process => None,
-        }
+        let why = self.traits().refuses(cluster)?;
+        Some(match (self, cluster) {
+            // Containers of one image are the bundled system with that image.
+            (Self::Apache, ClusterKind::Docker) => {
+                format!("{why}, or leave out --system and name an image of it with --image")
+            }
+            _ => why,
+        })
     }
 
     /// ZooKeeper's own limits rule where one of the members is Java's.

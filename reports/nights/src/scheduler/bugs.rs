@@ -40,7 +40,8 @@ impl Scheduler {
                 bug.nemesis, bug.workload, bug.name, bug.flags
             );
             let flags: Vec<String> = line.split_ascii_whitespace().map(str::to_owned).collect();
-            let command = format!("harness run {}", flags.join(" "));
+            let quoted: Vec<String> = flags.iter().map(|flag| self.runs.quoted(flag)).collect();
+            let command = format!("harness run {}", quoted.join(" "));
             self.out.push_back(Command::Step(format!("{name}: the planted bug must be convicted")));
             let deadline: Duration = GRACE * PATIENCE;
             let process = self.run_of(name, Side::Tonight, flags, deadline);
