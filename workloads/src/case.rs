@@ -120,8 +120,8 @@ pub fn version_order(case: &Case<'_>) -> CheckResult {
 /// The check that every acknowledged change of a register is on every member at the end, counted by versions.
 #[must_use]
 pub fn durable_registers(case: &Case<'_>) -> CheckResult {
-    let Beside { final_states, members, .. } = case.beside;
-    durability::check(case.history, case.extent, final_states, members)
+    let Beside { final_states, members, promise, .. } = case.beside;
+    durability::check(case.history, case.extent, promise.keeps_real_time(), final_states, members)
 }
 
 /// The check that what every acknowledged transaction appended is on every member at the end.

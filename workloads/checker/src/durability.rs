@@ -69,10 +69,12 @@ struct Expected<'a> {
     ops: usize,
     /// Whether these are all that there were.
     is_whole: bool,
+    /// Whether changes take effect in the order of real time, so that a later one replaces an earlier one.
+    in_real_time: bool,
 }
 
 impl<'a> Expected<'a> {
-    fn of(ops: &[&'a Op], extent: Extent) -> Self {
+    fn of(ops: &[&'a Op], extent: Extent, in_real_time: bool) -> Self {
         let pick = |wanted: fn(&Op) -> bool| ops.iter().copied().filter(|op| wanted(op)).collect::<Vec<_>>();
         let shown = ops.iter().copied().filter(|op| op.outcome == Outcome::Ok && op.version.is_some());
         Self {
@@ -81,6 +83,7 @@ impl<'a> Expected<'a> {
             newest: shown.max_by_key(|op| op.version),
             ops: ops.len(),
             is_whole: extent.is_whole(),
+            in_real_time,
         }
     }
 
@@ -171,7 +174,8 @@ impl<'a> Expected<'a> {
         }
         let replaced_by = |writer: &Op| {
             self.acknowledged.iter().copied().find(|later| {
-                later.call > writer.ret || (later.version.is_some() && later.version > writer.version)
+                (self.in_real_time && later.call > writer.ret)
+                    || (later.version.is_some() && later.version > writer.version)
             })
         };
         // Several writers of one value: it is enough that one of them may have been the last.
@@ -202,11 +206,19 @@ fn count(count: usize) -> i64 {
 }
 
 /// Judges the final state of every key on each of `members`. A member that could not be asked makes the
-/// answer unknown, unless another shows a violation.
+/// answer unknown, unless another shows a violation. `in_real_time` says whether it is promised that a change
+/// takes effect after all that had been acknowledged before it was called.
 #[must_use]
-pub fn check(history: &History, extent: Extent, states: &[FinalState], members: &[u64]) -> CheckResult {
+pub fn check(
+    history: &History,
+    extent: Extent,
+    in_real_time: bool,
+    states: &[FinalState],
+    members: &[u64],
+) -> CheckResult {
+    let by_key = history.by_key().into_iter();
     let expected: BTreeMap<u64, Expected<'_>> =
-        history.by_key().into_iter().map(|(key, ops)| (key, Expected::of(&ops, extent))).collect();
+        by_key.map(|(key, ops)| (key, Expected::of(&ops, extent, in_real_time))).collect();
     for state in states {
         let Some(expected) = expected.get(&state.key) else { continue };
         if let Err((why, culprits)) = expected.judge(state) {
@@ -445,7 +457,8 @@ pub fn check_convergence(history: &History, states: &[FinalState], members: &[u6
 }
 
 /// Says which final state was not read, if one was not. A member of which nothing was read comes first.
-fn missing(states: &[FinalState], members: &[u64], keys: impl Iterator<Item = u64>) -> Option<String> {
+#[must_use]
+pub fn missing(states: &[FinalState], members: &[u64], keys: impl Iterator<Item = u64>) -> Option<String> {
     if members.is_empty() || states.is_empty() {
         return Some("no member's final state was read".to_owned());
     }
@@ -488,7 +501,7 @@ mod tests {
     }
 
     fn verdict(history: &History, version: i64, value: i64) -> Verdict {
-        check(history, Extent::Whole, &[state(1, version, value)], &[1]).verdict
+        check(history, Extent::Whole, true, &[state(1, version, value)], &[1]).verdict
     }
 
     #[test]
@@ -501,9 +514,26 @@ mod tests {
     }
 
     #[test]
+    fn a_change_replaces_an_earlier_one_only_where_real_time_is_promised() {
+        let history = History::from_events(
+            writes(&[(10, Some(0)), (11, Some(1))]).ops().iter().zip(0_u64..).flat_map(|(op, at)| {
+                let event =
+                    |kind, time| Event::new(at, kind, Function::WRITE, 0, op.asked.clone(), 10 * at + time);
+                [event(EventKind::Invoke, 0), event(EventKind::Ok, 5)]
+            }),
+        )
+        .unwrap();
+        let last = FinalState { version: None, ..state(1, 0, 10) };
+        let verdict = |in_real_time| {
+            check(&history, Extent::Whole, in_real_time, std::slice::from_ref(&last), &[1]).verdict
+        };
+        assert_eq!((verdict(true), verdict(false)), (Verdict::Invalid, Verdict::Valid));
+    }
+
+    #[test]
     fn a_valid_final_state_claims_what_was_counted_and_no_more() {
         let history = writes(&[(10, Some(0)), (11, Some(1)), (12, None)]);
-        let summary = |state: FinalState, extent| check(&history, extent, &[state], &[1]).summary;
+        let summary = |state: FinalState, extent| check(&history, extent, true, &[state], &[1]).summary;
         let told = |version: Option<i64>| FinalState { version, ..state(1, 1, 11) };
         assert_eq!(
             summary(told(Some(1)), Extent::Whole),
@@ -516,8 +546,8 @@ mod tests {
              fate); without versions, what was overwritten shows no loss"
         );
         assert!(summary(told(Some(1)), Extent::Beginning).contains("no fewer changes than the 2"));
-        assert!(check(&history, Extent::Beginning, &[told(None)], &[1]).nothing_judged);
-        let nothing = check(&writes(&[]), Extent::Whole, &[told(None)], &[1]);
+        assert!(check(&history, Extent::Beginning, true, &[told(None)], &[1]).nothing_judged);
+        let nothing = check(&writes(&[]), Extent::Whole, true, &[told(None)], &[1]);
         assert!(nothing.nothing_judged, "{}", nothing.summary);
     }
 
@@ -531,7 +561,7 @@ mod tests {
         };
         let both = History::from_events([cas(1, 2, 0), cas(2, 3, 5)].concat()).unwrap();
         let last = FinalState { version: None, ..state(1, 0, 3) };
-        let result = check(&both, Extent::Whole, &[last], &[1]);
+        let result = check(&both, Extent::Whole, true, &[last], &[1]);
         assert!(!result.summary.contains("all 2"), "{}", result.summary);
         assert!(result.summary.ends_with("what was overwritten shows no loss"), "{}", result.summary);
     }
@@ -551,7 +581,7 @@ mod tests {
         let history = untold(3);
         let by_value = |value| {
             let state = FinalState { version: None, ..state(1, 0, value) };
-            check(&history, Extent::Whole, &[state], &[1]).verdict
+            check(&history, Extent::Whole, true, &[state], &[1]).verdict
         };
         assert_eq!(by_value(12), Verdict::Valid);
         assert_eq!(by_value(11), Verdict::Invalid, "the last one is lost");
@@ -565,7 +595,7 @@ mod tests {
     fn a_register_that_a_member_lacks_altogether_is_lost() {
         let lacking = FinalState { version: None, value: None, ..state(1, 0, 0) };
         for history in [untold(2), writes(&[(10, Some(0)), (11, Some(1))])] {
-            let result = check(&history, Extent::Whole, std::slice::from_ref(&lacking), &[1]);
+            let result = check(&history, Extent::Whole, true, std::slice::from_ref(&lacking), &[1]);
             assert_eq!(result.verdict, Verdict::Invalid, "{}", result.summary);
         }
     }
@@ -581,7 +611,7 @@ mod tests {
     #[test]
     fn a_value_that_an_acknowledged_write_replaced_is_no_final_value() {
         let history = writes(&[(10, Some(0)), (11, Some(1)), (12, None), (13, Some(2))]);
-        let result = check(&history, Extent::Whole, &[state(1, 3, 11)], &[1]);
+        let result = check(&history, Extent::Whole, true, &[state(1, 3, 11)], &[1]);
         assert_eq!(result.verdict, Verdict::Invalid);
         assert!(result.counterexample.unwrap().sentence.contains("came after"));
     }
@@ -590,11 +620,11 @@ mod tests {
     fn a_member_that_was_not_read_leaves_the_answer_unknown() {
         let history = writes(&[(10, Some(0))]);
         let states = [state(1, 0, 10)];
-        let unread = check(&history, Extent::Whole, &states, &[1, 2]);
+        let unread = check(&history, Extent::Whole, true, &states, &[1, 2]);
         assert_eq!(unread.verdict, Verdict::Unknown);
         assert!(unread.summary.contains("nothing of the final state of member 2"), "{}", unread.summary);
         assert_eq!(check_convergence(&history, &states, &[1, 2]).verdict, Verdict::Unknown);
-        assert_eq!(check(&history, Extent::Whole, &[], &[]).verdict, Verdict::Unknown);
+        assert_eq!(check(&history, Extent::Whole, true, &[], &[]).verdict, Verdict::Unknown);
     }
 
     #[test]

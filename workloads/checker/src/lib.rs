@@ -44,6 +44,7 @@ pub mod order;
 pub mod orders;
 mod parallel;
 pub mod register;
+mod scc;
 pub mod search;
 pub mod sequential;
 pub mod sessions;

@@ -78,8 +78,9 @@ fn describe_other(op: &Op) -> String {
         OpKind::Txn { .. } => format!("{}: {}", verb("did in one transaction", "tried"), micros(op)),
         OpKind::Watch { watcher, from } => watched(op, watcher, from),
         OpKind::Read { .. } | OpKind::Write { .. } | OpKind::Cas { .. } | OpKind::Other => {
-            let asked = if op.asked == Value::Null { String::new() } else { format!(" {}", op.asked) };
-            let told = if happened { format!(" and was told {}", op.told) } else { String::new() };
+            let asked =
+                if op.asked == Value::Null { String::new() } else { format!(" {}", short(&op.asked)) };
+            let told = if happened { format!(" and was told {}", short(&op.told)) } else { String::new() };
             format!("{} {}{asked} on key {key}{told}", verb("called", "tried to call"), op.f)
         }
     }
@@ -104,13 +105,25 @@ fn values_told(op: &Op) -> Option<Vec<i64>> {
 /// Elements that a sentence names at most.
 const MAX_NAMED: usize = 8;
 
-/// A read of a list in words, the beginning of a long one left out: the end is where lists differ.
+/// A read of a list in words.
 fn listed(op: &Op) -> String {
     let list = op.list().map(|list| &list[..]).unwrap_or_default();
+    format!("read {} elements {} from key {}", list.len(), end_of(list), op.key)
+}
+
+/// A list, the beginning of a long one left out: the end is where lists differ.
+fn end_of(list: &[i64]) -> String {
     let left_out = list.len().saturating_sub(MAX_NAMED);
     let shown: Vec<String> = list[left_out..].iter().map(i64::to_string).collect();
-    let dots = if left_out > 0 { "..., " } else { "" };
-    format!("read {} elements [{dots}{}] from key {}", list.len(), shown.join(", "), op.key)
+    format!("[{}{}]", if left_out > 0 { "..., " } else { "" }, shown.join(", "))
+}
+
+/// A value, of which a long list is shortened.
+fn short(value: &Value) -> String {
+    match value {
+        Value::List(list) if list.len() > MAX_NAMED => format!("{} elements {}", list.len(), end_of(list)),
+        _ => value.to_string(),
+    }
 }
 
 pub(crate) fn called(op: &Op) -> String {
@@ -226,8 +239,10 @@ pub(crate) fn call(op: &Op) -> String {
             None => format!("watch k{key} by {watcher}"),
         },
         OpKind::Other => {
-            let asked = if op.asked == Value::Null { String::new() } else { format!(" {}", op.asked) };
-            let told = if op.outcome == Outcome::Ok { format!(" → {}", op.told) } else { String::new() };
+            let asked =
+                if op.asked == Value::Null { String::new() } else { format!(" {}", short(&op.asked)) };
+            let told =
+                if op.outcome == Outcome::Ok { format!(" → {}", short(&op.told)) } else { String::new() };
             format!("{} k{key}{asked}{told}", op.f)
         }
     }

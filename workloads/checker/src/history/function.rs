@@ -183,10 +183,14 @@ pub enum Effect {
 pub struct Vocabulary(BTreeMap<Function, Effect>);
 
 impl Vocabulary {
-    /// The words of this crate, and beside them these.
+    /// The words of this crate, and beside them these. They can be read from outside from now on, however
+    /// many others were before.
     #[must_use]
     pub fn new(words: impl IntoIterator<Item = (Function, Effect)>) -> Self {
-        Self(words.into_iter().filter(|(word, _)| !Function::KNOWN.contains(word)).collect())
+        let words: BTreeMap<Function, Effect> =
+            words.into_iter().filter(|(word, _)| !Function::KNOWN.contains(word)).collect();
+        WORDS.write().unwrap_or_else(PoisonError::into_inner).extend(words.keys().map(|word| word.0));
+        Self(words)
     }
 
     /// What a word asks for. Of a transaction its micro-operations say it.
@@ -226,6 +230,10 @@ mod tests {
         let refused = (0..2 * MOST_WORDS).find_map(|at| Function::read(&format!("w{at}")).err());
         assert!(refused.expect("a bound").contains("more than"));
         assert_eq!(Function::read("w0").map(Function::as_str), Ok("w0"), "what was read stays");
+        let defined = Function::named("defined-by-a-workload");
+        assert!(Function::read(defined.as_str()).is_err());
+        let _ = Vocabulary::new([(defined, Effect::Look)]);
+        assert_eq!(Function::read(defined.as_str()), Ok(defined), "a workload's own word is always one");
     }
 
     #[test]

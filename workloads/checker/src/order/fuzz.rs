@@ -12,7 +12,7 @@ use super::mutate::{self, Mutation};
 use super::part::{registers_of, with_sources};
 use super::registers::Registers;
 use super::search::Found;
-use super::{Condition, RealTime, check_by, check_registers, decide, judge_registers};
+use super::{Condition, Guarantee, RealTime, check_by, check_registers, decide, judge_registers};
 use crate::budget::{Budget, Meter};
 use crate::chance::Chance;
 use crate::history::{
@@ -317,11 +317,90 @@ fn judge(seed: u64) -> Result<[bool; 3], String> {
         let general = check_by(&Cells, &calls, group_of_call, condition, &budget);
         disagreement(&format!("{condition:?} by the search alone"), &general, exists)?;
     }
-    let sessions = check_registers(&history, Condition::SessionGuarantees, &budget);
-    if sessions.result.verdict == Verdict::Invalid && exists[1] && truthful {
-        return Err(format!("a session is accused: {}", sessions.result.summary));
+    for condition in Condition::ALL.into_iter().filter(|condition| !guarantees_of(*condition).is_empty()) {
+        let result = check_registers(&history, condition, &budget).result;
+        let stands = writes_can_stand(&history, &guarantees_of(condition));
+        if result.verdict == Verdict::Invalid && truthful && (exists[2] || stands == Some(true)) {
+            return Err(format!("a session is accused by {}: {}", condition.as_str(), result.summary));
+        }
+        if result.verdict == Verdict::Valid && truthful && stands == Some(false) {
+            return Err(format!("no session is accused by {}: {}", condition.as_str(), result.summary));
+        }
     }
     Ok(exists)
+}
+
+fn guarantees_of(condition: Condition) -> Vec<Guarantee> {
+    match condition {
+        Condition::SessionGuarantees => Guarantee::ALL.to_vec(),
+        Condition::Guarantee(one) => vec![one],
+        _ => Vec::new(),
+    }
+}
+
+/// Orders of more writes of a key are not tried.
+const MOST_WRITES: usize = 6;
+
+/// Whether the writes of each key can stand in an order, the same for all, that these guarantees allow: all
+/// orders are tried. None where a value was written twice, for nobody knows which was read, and where there are
+/// too many orders.
+fn writes_can_stand(history: &History, guarantees: &[Guarantee]) -> Option<bool> {
+    let keys = history.by_key();
+    let each: Option<Vec<bool>> =
+        keys.iter().map(|(_, ops)| writes_of_a_key_can_stand(ops, guarantees)).collect();
+    each.map(|each| each.into_iter().all(|stands| stands))
+}
+
+fn writes_of_a_key_can_stand(ops: &[&Op], guarantees: &[Guarantee]) -> Option<bool> {
+    let mut writes: Vec<i64> = ops.iter().filter_map(|op| op.kind().written()).collect();
+    let apart: BTreeSet<i64> = writes.iter().copied().collect();
+    if apart.len() < writes.len() || writes.len() > MOST_WRITES {
+        return None;
+    }
+    let group = |op: &Op| (op.session.is_some(), op.session.unwrap_or(op.process));
+    let is_read = |op: &Op| matches!(op.kind(), OpKind::Read { .. });
+    let answered = ops.iter().filter(|op| op.outcome == Outcome::Ok);
+    let pairs = answered.clone().flat_map(|a| answered.clone().map(move |b| (a, b)));
+    let pairs: Vec<(&Op, &Op)> = pairs
+        .filter(|(a, b)| a.ret < b.call && group(a) == group(b))
+        .filter(|(a, b)| {
+            guarantees.contains(&match (is_read(a), is_read(b)) {
+                (true, true) => Guarantee::MonotonicReads,
+                (false, true) => Guarantee::ReadYourWrites,
+                (false, false) => Guarantee::MonotonicWrites,
+                (true, false) => Guarantee::WritesFollowReads,
+            })
+        })
+        .map(|(a, b)| (*a, *b))
+        .collect();
+    let allows = |order: &[i64]| {
+        let place = |op: &Op| {
+            let shown = match op.kind() {
+                OpKind::Read { value } => value,
+                kind => kind.written(),
+            };
+            shown.map(|shown| order.iter().position(|value| *value == shown))
+        };
+        pairs.iter().all(|(a, b)| match (place(a), place(b)) {
+            // What nobody wrote has no place, and nothing is asked of it.
+            (Some(None), _) | (_, Some(None)) => true,
+            (before, now) => before < now || (before == now && is_read(b)),
+        })
+    };
+    Some(some_order(&mut writes, 0, &allows))
+}
+
+/// Whether an order of these, of which the first ones are chosen, is allowed.
+fn some_order(values: &mut [i64], chosen: usize, allows: &impl Fn(&[i64]) -> bool) -> bool {
+    if chosen == values.len() {
+        return allows(values);
+    }
+    (chosen..values.len()).any(|next| {
+        values.swap(chosen, next);
+        let found = some_order(values, chosen + 1, allows);
+        values.swap(chosen, next);
+        found
+    })
 }
 
 /// A part that a counterexample might keep, chosen at random.

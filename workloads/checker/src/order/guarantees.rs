@@ -9,20 +9,20 @@
 //!
 //! Where replies show versions, those are the order of a key's states, and zxids are the order of writes
 //! across keys: comparing neighbours is then exact, as far as the system speaks the truth about itself (which
-//! [`crate::versions`] judges). Without versions two facts remain, where a value has one writer: a write that
-//! had returned before another was called is the older one, and a value that was left never comes back. What
-//! is found by them is certain. What is not found may still be there: the order of writes in flight together
-//! is not known to them, nor anything across keys. Then a sequentially consistent order of the whole is asked
-//! for, which implies all four; without one the answer is unknown.
+//! [`crate::versions`] judges). Without versions [`super::views`] asks for an order of each key's writes that
+//! keeps what sessions saw, which is exact where a value has one writer. Nothing is then known across keys: a
+//! sequentially consistent order of the whole, which implies all four, is asked for first. Where neither is
+//! there and some value has several writers, the answer is unknown. Real time between sessions accuses nobody.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::json;
 
 use super::registers::group_of;
+use super::views::{Hop, Views, guarantee, is_read};
 use super::{Algorithm, Condition, Guarantee, RealTime, judge_registers, unjudged};
-use crate::budget::Budget;
-use crate::history::{History, Op, OpKind, Outcome, Rank, describe};
+use crate::budget::{Budget, Meter};
+use crate::history::{History, Op, OpKind, Outcome, describe};
 use crate::verdict::{CheckResult, Judged, Verdict};
 use crate::versions::counterexample;
 
@@ -42,49 +42,76 @@ pub(super) fn judge(history: &History, condition: Condition, budget: &Budget) ->
     if sessions.is_empty() {
         return unjudged(condition, "there is no answered operation to judge");
     }
-    let writers = Writers::of(history);
-    let mut tally = Tally { asked: condition, by_version: 0, by_value: 0, without_version: 0 };
-    for ops in sessions.values() {
-        if let Err((guarantee, why, culprits)) = judge_session(ops, &writers, &mut tally) {
-            let guarantee = guarantee.as_str().replace('-', " ");
-            let summary = format!("{guarantee}: broken within one session");
-            let result = CheckResult::new(condition.as_str(), Verdict::Invalid, summary)
-                .with_evidence(json!({"guarantee": guarantee, "operations": ops.len()}))
-                .with_decided_by(Algorithm::Sessions.as_str())
-                .with_counterexample(counterexample(why, &culprits, ops.len()));
-            return Judged { result, witness: Vec::new() };
-        }
+    let mut tally =
+        Tally { asked: condition, by_version: 0, by_value: 0, without_version: 0, without_writer: 0 };
+    let broken = by_versions(&sessions, &mut tally)
+        .err()
+        .map_or_else(|| by_values(history, &sessions, &mut tally, budget), |broken| Ok(Some(broken)));
+    match broken {
+        Ok(None) => {}
+        Ok(Some(broken)) => return accused(condition, &broken, &sessions),
+        Err(why) => return unjudged(condition, &format!("{why} while looking for an order of writes")),
     }
     let evidence = json!({"sessions": sessions.len(), "by_version": tally.by_version,
                           "by_value": tally.by_value, "without_version": tally.without_version});
     if tally.without_version > 0 {
-        return by_one_order(history, condition, &evidence, budget);
+        return by_one_order(history, &tally, &evidence, budget);
+    }
+    if tally.by_version + tally.by_value == 0 {
+        let why = "no session did anything after something else, so nothing was compared";
+        return Judged { result: CheckResult::nothing_judged(condition.as_str(), why), witness: Vec::new() };
     }
     let summary = format!(
         "none of {} sessions was shown the past or had its writes reordered in {} comparisons of versions",
         sessions.len(),
         tally.by_version
     );
+    valid(condition, summary, evidence)
+}
+
+fn valid(condition: Condition, summary: String, evidence: serde_json::Value) -> Judged {
     let result = CheckResult::new(condition.as_str(), Verdict::Valid, summary)
         .with_evidence(evidence)
         .with_decided_by(Algorithm::Sessions.as_str());
     Judged { result, witness: Vec::new() }
 }
 
-/// Nothing is broken as far as values tell: one order for all would prove that nothing is.
-fn by_one_order(
-    history: &History,
+fn accused(
     condition: Condition,
-    evidence: &serde_json::Value,
-    budget: &Budget,
+    (guarantee, why, culprits): &Broken<'_>,
+    sessions: &BTreeMap<u64, Vec<&Op>>,
 ) -> Judged {
+    let guarantee = guarantee.as_str().replace('-', " ");
+    let of = sessions.values().map(Vec::len).sum();
+    let result =
+        CheckResult::new(condition.as_str(), Verdict::Invalid, format!("{guarantee}: broken for a session"))
+            .with_evidence(json!({"guarantee": guarantee, "operations": of}))
+            .with_decided_by(Algorithm::Sessions.as_str())
+            .with_counterexample(counterexample(why.clone(), culprits, of));
+    Judged { result, witness: Vec::new() }
+}
+
+/// Nothing is broken as far as values tell: one order for all would prove that nothing is, across keys too.
+fn by_one_order(history: &History, tally: &Tally, evidence: &serde_json::Value, budget: &Budget) -> Judged {
+    let condition = tally.asked;
     let mut judged = judge_registers(history, condition, RealTime::None, budget);
     if judged.result.verdict == Verdict::Valid {
         judged.result.summary = format!("every session guarantee holds: {}", judged.result.summary);
         return judged;
     }
-    let summary = "values and real time show no broken guarantee, but without versions the order of writes \
-                   in flight together is not known, and no one order for all operations was found";
+    if tally.without_writer == 0 && tally.by_value > 0 {
+        let summary = format!(
+            "for each key an order of its writes agrees with what every session was shown, in {} comparisons \
+             of values",
+            tally.by_value
+        );
+        return valid(condition, summary, evidence.clone());
+    }
+    let summary = format!(
+        "values show no broken guarantee, but of {} answers nobody knows whose write they show, and no one \
+         order for all operations was found",
+        tally.without_writer
+    );
     let result =
         CheckResult::new(condition.as_str(), Verdict::Unknown, summary).with_evidence(evidence.clone());
     Judged { result, witness: Vec::new() }
@@ -95,12 +122,21 @@ struct Tally {
     by_version: usize,
     by_value: usize,
     without_version: usize,
+    /// Answers whose value has no one writer.
+    without_writer: usize,
 }
 
 impl Tally {
+    fn guarantees(&self) -> Vec<Guarantee> {
+        match self.asked {
+            Condition::Guarantee(one) => vec![one],
+            _ => Guarantee::ALL.to_vec(),
+        }
+    }
+
     /// What was found, if it breaks what is asked for.
     fn found<'a>(&self, earlier: &Op, why: String, culprits: Vec<&'a Op>) -> Result<(), Broken<'a>> {
-        let broken = guarantee(earlier, culprits[culprits.len() - 1]);
+        let broken = guarantee(is_read(earlier), is_read(culprits[culprits.len() - 1]));
         match self.asked {
             Condition::Guarantee(asked) if asked != broken => Ok(()),
             _ => Err((broken, why, culprits)),
@@ -108,53 +144,94 @@ impl Tally {
     }
 }
 
-/// Who wrote a value, where only one operation did.
-struct Writers<'a>(HashMap<(u64, i64), Option<&'a Op>>);
-
-impl<'a> Writers<'a> {
-    fn of(history: &'a History) -> Self {
-        let mut writers: HashMap<(u64, i64), Option<&Op>> = HashMap::new();
-        for op in history.ops().iter().filter(|op| op.outcome != Outcome::Fail) {
-            if let Some(value) = op.kind().written() {
-                writers.entry((op.key, value)).and_modify(|writer| *writer = None).or_insert(Some(op));
-            }
-        }
-        Self(writers)
-    }
-
-    fn of_value(&self, key: u64, value: i64) -> Option<&'a Op> {
-        self.0.get(&(key, value)).copied().flatten()
-    }
-}
-
-fn is_read(op: &Op) -> bool {
-    matches!(op.kind(), OpKind::Read { .. })
-}
-
-/// The guarantee that two kinds of operations are about.
-fn guarantee(earlier: &Op, later: &Op) -> Guarantee {
-    match (is_read(earlier), is_read(later)) {
-        (true, true) => Guarantee::MonotonicReads,
-        (false, true) => Guarantee::ReadYourWrites,
-        (false, false) => Guarantee::MonotonicWrites,
-        (true, false) => Guarantee::WritesFollowReads,
-    }
-}
-
-fn judge_session<'a>(ops: &[&'a Op], writers: &Writers<'a>, tally: &mut Tally) -> Result<(), Broken<'a>> {
+/// The operations of a session on each key.
+fn by_key<'a>(ops: &[&'a Op]) -> BTreeMap<u64, Vec<&'a Op>> {
     let mut keys: BTreeMap<u64, Vec<&Op>> = BTreeMap::new();
     for &op in ops {
         keys.entry(op.key).or_default().push(op);
     }
-    for ops in keys.values() {
-        tally.without_version += ops.iter().filter(|op| version(op).is_none()).count();
-        tally.by_version += compare(ops, tally, "version", version, false)?;
-        tally.by_value += by_value(ops, writers, tally)?;
+    keys
+}
+
+fn by_versions<'a>(sessions: &BTreeMap<u64, Vec<&'a Op>>, tally: &mut Tally) -> Result<(), Broken<'a>> {
+    for ops in sessions.values() {
+        for ops in by_key(ops).values() {
+            tally.without_version += ops.iter().filter(|op| version(op).is_none()).count();
+            tally.by_version += compare(ops, tally, "version", version, false)?;
+        }
+        // Between keys only writes are ordered by zxid: a read of another key may be older, but not what is
+        // written.
+        tally.by_version += compare(ops, tally, "zxid", zxid, true)?;
     }
-    // Between keys only writes are ordered by zxid: a read of another key may be older, but not what is
-    // written.
-    tally.by_version += compare(ops, tally, "zxid", zxid, true)?;
     Ok(())
+}
+
+/// What values tell, key by key.
+fn by_values<'a>(
+    history: &History,
+    sessions: &BTreeMap<u64, Vec<&'a Op>>,
+    tally: &mut Tally,
+    budget: &Budget,
+) -> Result<Option<Broken<'a>>, crate::budget::Exhausted> {
+    let mut writers: HashMap<(u64, i64), usize> = HashMap::new();
+    for op in history.ops().iter().filter(|op| op.outcome != Outcome::Fail) {
+        if let Some(value) = op.kind().written() {
+            *writers.entry((op.key, value)).or_default() += 1;
+        }
+    }
+    let has_one_writer = |op: &&Op| {
+        let value = match op.kind() {
+            OpKind::Read { value } => value,
+            kind => kind.written(),
+        };
+        value.is_none_or(|value| writers.get(&(op.key, value)) == Some(&1))
+    };
+    let guarantees = tally.guarantees();
+    let mut keys: BTreeMap<u64, Views<'a>> = BTreeMap::new();
+    for ops in sessions.values() {
+        for (key, mut ops) in by_key(ops) {
+            let all = ops.len();
+            ops.retain(has_one_writer);
+            tally.without_writer += all - ops.len();
+            keys.entry(key).or_default().add(&ops, &guarantees);
+        }
+    }
+    let mut meter = Meter::new(budget);
+    for views in keys.values() {
+        tally.by_value += views.compared;
+        if let Some(hops) = views.contradiction(&mut meter)? {
+            return Ok(contradicted(hops));
+        }
+    }
+    Ok(None)
+}
+
+/// A circle of pairs, each of which says that what its second answer shows is no older than what its first one
+/// does. The pair whose end was called last is shown last.
+fn contradicted(mut hops: Vec<Hop<'_>>) -> Option<Broken<'_>> {
+    let last = (0..hops.len()).max_by_key(|at| hops[*at].1.call)?;
+    let turn = (last + 1) % hops.len();
+    hops.rotate_left(turn);
+    let (earlier, later) = *hops.last()?;
+    let nothing = if later.kind() == (OpKind::Read { value: None }) {
+        ", as if nothing had been written"
+    } else if hops.len() > 1 {
+        "; no order of the writes has all of it"
+    } else {
+        ""
+    };
+    let pairs: Vec<String> = hops
+        .iter()
+        .map(|(earlier, later)| {
+            format!("{}, and afterwards, in the same session, {}", describe(earlier), describe(later))
+        })
+        .collect();
+    let mut culprits: Vec<&Op> = hops.iter().flat_map(|(earlier, later)| [*earlier, *later]).collect();
+    culprits.retain(|op| op.call != later.call);
+    culprits.sort_by_key(|op| op.call);
+    culprits.dedup_by_key(|op| op.call);
+    culprits.push(later);
+    Some((guarantee(is_read(earlier), is_read(later)), format!("{}{nothing}", pairs.join("; ")), culprits))
 }
 
 /// The version of the state that an operation made or saw. What nobody has written is older than every
@@ -216,102 +293,4 @@ fn compare<'a>(
         }
     }
     Ok(compared)
-}
-
-/// What values and real time tell about one session and key.
-fn by_value<'a>(ops: &[&'a Op], writers: &Writers<'a>, tally: &Tally) -> Result<usize, Broken<'a>> {
-    let write_seen = |op: &'a Op| match op.kind() {
-        OpKind::Read { value } => value.and_then(|value| writers.of_value(op.key, value)),
-        kind => kind.written().and_then(|value| writers.of_value(op.key, value)),
-    };
-    let mut returned: Vec<&'a Op> = ops.to_vec();
-    returned.sort_by_key(|op| op.ret);
-    let mut returned = returned.into_iter().peekable();
-    // Among what the session has seen: the write that was called last, and who saw it.
-    let mut newest: Option<(&Op, &Op)> = None;
-    // For each write (by its call) the first answer that showed it, and the two answers called last that
-    // showed different writes.
-    let mut first_seen: HashMap<Rank, &Op> = HashMap::new();
-    let mut latest: [Option<(Rank, &Op)>; 2] = [None, None];
-    let mut compared = 0;
-    for &op in ops {
-        while let Some(earlier) = returned.next_if(|earlier| earlier.ret < op.call) {
-            let Some(write) = write_seen(earlier) else { continue };
-            if newest.is_none_or(|(newest, _)| newest.call < write.call) {
-                newest = Some((write, earlier));
-            }
-            first_seen.entry(write.call).or_insert(earlier);
-            note_latest(&mut latest, write.call, earlier);
-        }
-        let Some((new_write, saw_new)) = newest else { continue };
-        compared += 1;
-        if op.kind() == (OpKind::Read { value: None }) {
-            let why = format!(
-                "{}, and afterwards, in the same session, {}, as if nothing had been written",
-                describe(saw_new),
-                describe(op)
-            );
-            tally.found(saw_new, why, vec![saw_new, op])?;
-            continue;
-        }
-        let Some(write) = write_seen(op) else { continue };
-        if write.ret < new_write.call {
-            let why = format!(
-                "{}, and afterwards, in the same session, {}, which is older: {} before {}",
-                describe(saw_new),
-                describe(op),
-                describe(write),
-                describe(new_write)
-            );
-            tally.found(saw_new, why, culprits([write, new_write, saw_new, op]))?;
-            continue;
-        }
-        if let Some(&first) = first_seen.get(&write.call)
-            && let Some((_, other)) = latest.iter().flatten().find(|(shown, _)| *shown != write.call)
-            && first.ret < other.call
-        {
-            let why = format!(
-                "{}, then {}, and afterwards, in the same session, {} again; no value was written twice",
-                describe(first),
-                describe(other),
-                describe(op)
-            );
-            tally.found(other, why, culprits([first, other, other, op]))?;
-        }
-    }
-    Ok(compared)
-}
-
-/// Each operation once, by call, the last one given at the end.
-fn culprits(ops: [&Op; 4]) -> Vec<&Op> {
-    let last = ops[3];
-    let mut culprits: Vec<&Op> = ops.into_iter().filter(|op| op.call != last.call).collect();
-    culprits.sort_by_key(|op| op.call);
-    culprits.dedup_by_key(|op| op.call);
-    culprits.push(last);
-    culprits
-}
-
-/// Keeps the two answers called last that showed different writes.
-fn note_latest<'a>(latest: &mut [Option<(Rank, &'a Op)>; 2], write: Rank, op: &'a Op) {
-    let newer = |than: Option<(Rank, &Op)>| than.is_none_or(|(_, than)| than.call < op.call);
-    match *latest {
-        [Some((first, _)), _] if first == write => {
-            if newer(latest[0]) {
-                latest[0] = Some((write, op));
-            }
-        }
-        [_, Some((second, _))] if second == write => {
-            if newer(latest[1]) {
-                latest[1] = Some((write, op));
-            }
-        }
-        [first, second] => {
-            let called = |seen: Option<(Rank, &Op)>| seen.map(|(_, seen)| seen.call);
-            let older = usize::from(called(second) < called(first));
-            if newer(latest[older]) {
-                latest[older] = Some((write, op));
-            }
-        }
-    }
 }

@@ -137,6 +137,36 @@ fn a_history_without_versions_keeps_the_session_guarantees_if_one_order_shows_it
 }
 
 #[test]
+fn sessions_that_no_one_order_explains_are_judged_key_by_key() {
+    // Two writes to two keys, which two others see in different orders.
+    let steps =
+        [(0, 0, 'w', 1), (1, 1, 'w', 1), (2, 0, 'r', 1), (3, 1, 'r', 1), (2, 1, 'r', 0), (3, 0, 'r', 0)];
+    let history = in_turn(&steps);
+    assert_eq!(judge(&history, Condition::Sequential).result.verdict, Invalid);
+    // A third session shows that each key has an order.
+    let steps: Vec<Step> = steps.into_iter().chain([(2, 1, 'r', 1), (2, 0, 'r', 1)]).collect();
+    let result = judge(&in_turn(&steps), Condition::SessionGuarantees).result;
+    assert_eq!(result.verdict, Valid, "{}", result.summary);
+    assert!(result.summary.contains("for each key"), "{}", result.summary);
+}
+
+#[test]
+fn a_guarantee_alone_accuses_only_of_itself() {
+    let guarantee = |one, steps: &[Step]| judge(&in_turn(steps), Condition::Guarantee(one)).result.verdict;
+    use super::Guarantee::{MonotonicReads, ReadYourWrites};
+    // The write may have been put before what was read: then the last read is no older than it.
+    let between = [(1, 0, 'w', 1), (0, 0, 'r', 1), (0, 0, 'w', 2), (0, 0, 'r', 1)];
+    assert_ne!(guarantee(ReadYourWrites, &between), Invalid);
+    assert_eq!(judge(&in_turn(&between), Condition::SessionGuarantees).result.verdict, Invalid);
+    // What is older in real time is older for no session that has not seen it so.
+    let older = [(1, 0, 'w', 1), (2, 0, 'w', 2), (0, 0, 'r', 2), (0, 0, 'r', 1)];
+    assert_ne!(guarantee(MonotonicReads, &older), Invalid);
+    // Two sessions that see two writes in two orders break it together.
+    let crossed: Vec<Step> = older.into_iter().chain([(3, 0, 'r', 1), (3, 0, 'r', 2)]).collect();
+    assert_eq!(guarantee(MonotonicReads, &crossed), Invalid);
+}
+
+#[test]
 fn the_order_that_the_system_claims_is_tried_first_and_never_trusted() {
     let steps = [(0, 0, 'w', 1), (1, 0, 'w', 2), (2, 0, 'r', 1)];
     let judged = judge(&with_versions(&steps, &[1, 2, 1]), Condition::OrderedSequential);

@@ -23,7 +23,7 @@
 //! 3. `search`: depth first over how far each session has got, guided by both; complete, within the budget.
 //!
 //! [`crate::confirm`] replays every order before a verdict is valid; `shrink` makes a violation small and has
-//! it judged again by the plain search. `guarantees` looks at each session by itself.
+//! it judged again by the plain search. `guarantees` looks at sessions, by versions and by `views`.
 
 mod claims;
 mod cycle;
@@ -39,6 +39,7 @@ mod saturate;
 mod search;
 mod shrink;
 mod told;
+mod views;
 
 #[cfg(test)]
 mod fuzz;

@@ -11,8 +11,8 @@ use super::graph::{ALL, COMMITS, Graph, Kind, View, WRITES};
 use super::hop::{Hop, Reason};
 use super::intern::{NONE, to_u32};
 use super::local::Findings;
-use super::scc::components;
 use crate::budget::{Exhausted, Meter};
+use crate::scc::components;
 
 /// Components that are looked into, at each level.
 const MAX_COMPONENTS: usize = 64;

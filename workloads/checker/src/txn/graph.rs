@@ -17,9 +17,9 @@ use super::condition::Order;
 use super::intern::{NONE, to_u32};
 use super::load::{History, Micro, What};
 use super::rule::{Rule, broken};
-use super::scc::{Digraph, Next};
 use crate::hash::FastMap;
 use crate::history::{NEVER, Outcome};
+use crate::scc::{Digraph, Next};
 
 /// Why one comes before another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -32,7 +32,6 @@ mod local;
 mod recheck;
 mod replay;
 mod rule;
-mod scc;
 mod unread;
 
 #[cfg(test)]
@@ -182,7 +181,7 @@ impl Analysis {
         let mut findings = local::find(history, meter)?;
         let graph = Graph::infer(history);
         let everything = cycle::level(&graph, Condition::StrictSerializable);
-        let whole = scc::components(&everything, meter)?;
+        let whole = crate::scc::components(&everything, meter)?;
         if whole.cyclic.is_empty() {
             let reversed = Some(whole.reversed);
             return Ok(Self { graph, findings, cyclic: Vec::new(), entangled: 0, reversed, gave_up: None });
@@ -292,7 +291,7 @@ impl Analysis {
         let reversed = match &self.reversed {
             Some(reversed) => reversed,
             None => {
-                found = scc::components(&view, meter)?.reversed;
+                found = crate::scc::components(&view, meter)?.reversed;
                 &found
             }
         };

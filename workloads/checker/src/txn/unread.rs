@@ -14,9 +14,9 @@ use super::graph::{Graph, View};
 use super::intern::{NONE, to_u32};
 use super::load::History;
 use super::replay::Moment;
-use super::scc::{Digraph, Next, components};
 use crate::budget::{Exhausted, Meter};
 use crate::hash::FastMap;
+use crate::scc::{Digraph, Next, components};
 
 /// That one transaction commits before another starts, and whether the other way round was not tried yet.
 struct Choice {

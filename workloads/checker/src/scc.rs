@@ -3,11 +3,13 @@
 //! One pass gives both answers that are needed: the components of more than one node, each of which holds a
 //! cycle, and an order of the nodes that keeps every edge when there is none.
 
-use super::intern::NONE;
 use crate::budget::{Exhausted, Meter};
 
+/// No node.
+const NONE: u32 = u32::MAX;
+
 /// What follows a node, one at a time.
-pub(super) enum Next {
+pub(crate) enum Next {
     /// An edge to this node.
     To(u32),
     /// An edge that does not count here.
@@ -17,7 +19,7 @@ pub(super) enum Next {
 }
 
 /// A graph whose edges are made when they are asked for.
-pub(super) trait Digraph {
+pub(crate) trait Digraph {
     /// How many nodes there are.
     fn len(&self) -> u32;
     /// What stands at a position in the list of edges of a node.
@@ -26,11 +28,11 @@ pub(super) trait Digraph {
 
 /// What one pass found.
 #[derive(Debug, Default)]
-pub(super) struct Components {
+pub(crate) struct Components {
     /// Those with more than one node.
-    pub(super) cyclic: Vec<Vec<u32>>,
+    pub(crate) cyclic: Vec<Vec<u32>>,
     /// All nodes, each after those that it leads to, as far as there are no cycles.
-    pub(super) reversed: Vec<u32>,
+    pub(crate) reversed: Vec<u32>,
 }
 
 /// Marks a node whose component is known.
@@ -42,7 +44,7 @@ const NODE_BYTES: usize = 24;
 ///
 /// # Errors
 /// Why it gave up.
-pub(super) fn components(graph: &impl Digraph, meter: &mut Meter) -> Result<Components, Exhausted> {
+pub(crate) fn components(graph: &impl Digraph, meter: &mut Meter) -> Result<Components, Exhausted> {
     let mut found = Components::default();
     let mut search = Search { low: vec![NONE; graph.len() as usize], ..Search::default() };
     meter.hold(graph.len() as usize, NODE_BYTES)?;
