@@ -16,21 +16,24 @@
 //! What must be true, for each bank:
 //!
 //! - **`bank`**: every look finds the sum that the bank began with, and no account below zero. That is so
-//!   from snapshot isolation upwards; below it the same is measured.
+//!   from snapshot isolation upwards; below it the same is measured. A look may be of an early moment, at which
+//!   the first accounts were open and nothing was moved; under strict serializability it may not, and finds
+//!   what transfers made that were over before it, whatever became of those that were under way.
 //! - **`durability`**: at the end each account has on each member what it began with and what acknowledged
 //!   transfers made of it, as far as transfers of unknown fate leave that open.
 //!
 //! (The idea is that of Jepsen's `bank`, which found anomalies in Galera, CockroachDB and others.)
 
-use checker::durability::{DURABILITY, FinalState};
+use checker::durability::{DURABILITY, missing};
 use checker::figures::count;
-use checker::history::{Effect, Function, Op as Recorded, Outcome as Ended, Value, describe};
+use checker::history::{Effect, Function, NEVER, Op as Recorded, Outcome as Ended, Rank, Value, describe};
 use checker::verdict::{CheckResult, Verdict};
 use checker::versions::counterexample;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value as Json, json};
 
+use crate::beside::Beside;
 use crate::case::Case;
 use crate::op::{Object, Op, Word};
 use crate::outcome::Outcome;
@@ -54,11 +57,10 @@ pub(crate) const WORKLOAD: Definition = Definition {
     name: "bank",
     summary: "transfers between accounts, and looks at all of them: no money is made or lost",
     object: BANK,
-    functions: &[OPEN, TRANSFER, BALANCES],
-    dispensable: &[OPEN],
-    marks: &[TRANSFER],
-    looks: &[BALANCES],
-    reads_by: BALANCES,
+    functions: &[TRANSFER, BALANCES],
+    dispensable: &[],
+    marks: &[OPEN, TRANSFER],
+    words: &[&OPEN_AN_ACCOUNT, &TRANSFER_AN_AMOUNT, &LOOK_AT_BALANCES],
     generator: |params, rng| Box::new(Banks { rng, keys: params.keys, look_percent: params.read_percent }),
     records_sessions: false,
     sessions_expire: false,
@@ -154,14 +156,28 @@ impl Generator for Banks {
     }
 }
 
+/// What a look finds may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    /// That of some moment, be it before all accounts were open.
+    Any,
+    /// That of a moment between its call and its answer.
+    Now,
+}
+
 /// What is wrong with the balances that a look found.
-fn wrong(balances: &[i64]) -> Option<String> {
+fn wrong(balances: &[i64], moment: Moment) -> Option<String> {
     let accounts = usize::try_from(ACCOUNTS).unwrap_or_default();
+    // Accounts are opened in their order, before anything is moved.
+    let is_early = balances.len() < accounts && balances.iter().all(|balance| *balance == BEGINNING);
+    if moment == Moment::Any && is_early {
+        return None;
+    }
     if balances.len() != accounts {
         return Some(format!("{} accounts, where {accounts} were opened", balances.len()));
     }
-    let sum = balances.iter().fold(0_i64, |sum, balance| sum.saturating_add(*balance));
-    let whole = ACCOUNTS * BEGINNING;
+    let sum: i128 = balances.iter().copied().map(i128::from).sum();
+    let whole = i128::from(ACCOUNTS * BEGINNING);
     if sum != whole {
         let (by, verb) = ((sum - whole).abs(), if sum > whole { "made" } else { "lost" });
         return Some(format!("{sum} in all accounts together, where {whole} was: {by} was {verb}"));
@@ -179,21 +195,27 @@ fn accused(name: &str, key: u64, sentence: &str, ops: &[&Recorded], of: usize) -
 /// The check `bank`. The earliest look that finds something wrong is shown.
 fn bank(case: &Case<'_>) -> CheckResult {
     const NAME: &str = "bank";
+    let is_strict = case.beside.promise == Promise::StrictSerializable;
     let (mut looks, mut moved) = (0, 0);
     for (key, ops) in case.history.by_key() {
-        let told = ops.iter().filter(|op| op.f == BALANCES && op.outcome == Ended::Ok);
+        let transfers = Transfers::of(&ops);
+        let told = ops.iter().copied().filter(|op| op.f == BALANCES && op.outcome == Ended::Ok);
         for op in told {
             looks += 1;
-            if let Some(what) = wrong(&op.told.list().unwrap_or_default()) {
+            let found = op.told.list().unwrap_or_default();
+            let moment = if is_strict { Moment::Now } else { Moment::Any };
+            let outside = || if is_strict { transfers.outside(op, &found) } else { None };
+            if let Some(what) = wrong(&found, moment).or_else(outside) {
                 let sentence = format!("{}: {what}", describe(op));
                 return accused(NAME, key, &sentence, &[op], ops.len());
             }
         }
-        moved += ops.iter().filter(|op| op.f == TRANSFER && op.outcome == Ended::Ok).count();
+        moved += transfers.acknowledged;
     }
     let evidence = json!({"looks": looks, "transfers": moved});
-    if looks == 0 {
-        let words = "nobody looked at the accounts, so nothing was tested";
+    let untested = [(looks, "nobody looked at the accounts"), (moved, "no transfer was acknowledged")];
+    if let Some((_, why)) = untested.into_iter().find(|(number, _)| *number == 0) {
+        let words = format!("{why}, so nothing was tested");
         return CheckResult::new(NAME, Verdict::Unknown, words).with_evidence(evidence);
     }
     let words = format!(
@@ -204,22 +226,85 @@ fn bank(case: &Case<'_>) -> CheckResult {
     CheckResult::new(NAME, Verdict::Valid, words).with_evidence(evidence)
 }
 
-/// What transfers make of an account: at least and at most.
-fn bounds(ops: &[&Recorded], account: i64) -> (i64, i64) {
-    let (mut least, mut most) = (BEGINNING, BEGINNING);
-    for op in ops.iter().filter(|op| op.f == TRANSFER && op.outcome != Ended::Fail) {
-        let Value::List(transfer) = &op.asked else { continue };
-        let [from, to, amount] = transfer[..] else { continue };
-        let happened = op.outcome == Ended::Ok;
-        if from == account {
-            least -= amount;
-            most -= if happened { amount } else { 0 };
-        } else if to == account {
-            most += amount;
-            least += if happened { amount } else { 0 };
+/// Sums of what was moved, by a moment: that of the last entry before it.
+type Moved = Vec<(Rank, i128)>;
+
+fn until(moved: &Moved, moment: impl Fn(Rank) -> bool) -> i128 {
+    let before = moved.partition_point(|(at, _)| moment(*at));
+    before.checked_sub(1).map_or(0, |last| moved[last].1)
+}
+
+/// What was moved into an account, or out of it.
+#[derive(Default)]
+struct Flow {
+    /// By the moment at which it was acknowledged: it is moved from then on.
+    certain: Moved,
+    /// By the moment of its call: it may be moved from then on.
+    possible: Moved,
+}
+
+/// What transfers make of the accounts of a bank.
+struct Transfers {
+    acknowledged: usize,
+    /// By account: into it, and out of it.
+    flows: Vec<[Flow; 2]>,
+}
+
+impl Transfers {
+    fn of(ops: &[&Recorded]) -> Self {
+        let mut flows: Vec<[Flow; 2]> = (0..ACCOUNTS).map(|_| <[Flow; 2]>::default()).collect();
+        let mut acknowledged = 0;
+        for op in ops.iter().filter(|op| op.f == TRANSFER && op.outcome != Ended::Fail) {
+            acknowledged += usize::from(op.outcome == Ended::Ok);
+            let Value::List(transfer) = &op.asked else { continue };
+            let [from, to, amount] = transfer[..] else { continue };
+            let amount = i128::from(amount);
+            // Elsewhere somebody may have asked for less than nothing.
+            let (from, to) = if amount < 0 { (to, from) } else { (from, to) };
+            for (account, way) in [(to, 0), (from, 1)] {
+                let Some(flow) = usize::try_from(account).ok().and_then(|at| flows.get_mut(at)) else {
+                    continue;
+                };
+                flow[way].possible.push((op.call, amount.abs()));
+                if op.outcome == Ended::Ok {
+                    flow[way].certain.push((op.ret, amount.abs()));
+                }
+            }
         }
+        for moved in flows.iter_mut().flatten().flat_map(|flow| [&mut flow.certain, &mut flow.possible]) {
+            moved.sort_unstable();
+            let mut sum = 0_i128;
+            for (_, amount) in moved {
+                sum += *amount;
+                *amount = sum;
+            }
+        }
+        Self { acknowledged, flows }
     }
-    (least, most)
+
+    /// What an account has at least and at most for whoever asks from one moment to another.
+    fn bounds(&self, account: usize, from: Rank, to: Rank) -> (i128, i128) {
+        let [into, out] = &self.flows[account];
+        let certain = |flow: &Flow| until(&flow.certain, |at| at < from);
+        let possible = |flow: &Flow| until(&flow.possible, |at| at < to);
+        let beginning = i128::from(BEGINNING);
+        (beginning + certain(into) - possible(out), beginning + possible(into) - certain(out))
+    }
+
+    /// An account that has what no transfers make of it by the time of a look.
+    fn outside(&self, look: &Recorded, found: &[i64]) -> Option<String> {
+        let (account, balance, range) = self.first_outside(found, look.call, look.ret)?;
+        Some(format!("account {account} at {balance}, where transfers that were over leave {range}"))
+    }
+
+    fn first_outside(&self, found: &[i64], from: Rank, to: Rank) -> Option<(usize, i64, String)> {
+        found.iter().take(self.flows.len()).enumerate().find_map(|(account, balance)| {
+            let (least, most) = self.bounds(account, from, to);
+            let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            let fits = (least..=most).contains(&i128::from(*balance));
+            if fits { None } else { Some((account, *balance, range)) }
+        })
+    }
 }
 
 /// The check that at the end each account has what acknowledged transfers made of it.
@@ -228,37 +313,45 @@ fn durable(case: &Case<'_>) -> CheckResult {
         let words = "the history does not say what was moved after its end";
         return CheckResult::new(DURABILITY, Verdict::Unknown, words);
     }
-    let mut unread = None;
-    let mut transfers = 0;
-    for (key, ops) in case.history.by_key() {
-        transfers += ops.iter().filter(|op| op.f == TRANSFER && op.outcome == Ended::Ok).count();
-        let expected: Vec<(i64, i64)> = (0..ACCOUNTS).map(|account| bounds(&ops, account)).collect();
-        for member in &case.beside.members {
-            let is_one = |state: &&FinalState| (state.member, state.key) == (*member, key);
-            let state = case.beside.final_states.iter().find(is_one);
-            let Some(list) = state.and_then(|state| state.list.as_ref()) else {
-                unread
-                    .get_or_insert_with(|| format!("bank {key} was not read at the end on member {member}"));
-                continue;
+    let Beside { final_states, members, .. } = case.beside;
+    let by_key = case.history.by_key();
+    let mut acknowledged = 0;
+    for (key, ops) in &by_key {
+        let transfers = Transfers::of(ops);
+        acknowledged += transfers.acknowledged;
+        for state in final_states.iter().filter(|state| state.key == *key) {
+            let found = state.list.as_deref().unwrap_or_default();
+            let member = state.member;
+            let accounts = transfers.flows.len();
+            let sentence = if found.len() == accounts {
+                let outside = transfers.first_outside(found, NEVER, NEVER);
+                outside.map(|(account, balance, range)| {
+                    format!(
+                        "at the end member {member} has {balance} in account {account}, where acknowledged \
+                         transfers leave {range}"
+                    )
+                })
+            } else {
+                Some(format!("at the end member {member} has {} accounts of {accounts}", found.len()))
             };
-            let outside = |(balance, (least, most)): (&i64, &(i64, i64))| balance < least || balance > most;
-            let Some(at) = list.iter().zip(&expected).position(outside) else { continue };
-            let (balance, (least, most)) = (list[at], expected[at]);
-            let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
-            let sentence = format!(
-                "at the end member {member} has {balance} in account {at}, where acknowledged transfers \
-                 leave {range}"
-            );
-            return accused(DURABILITY, key, &sentence, &[], ops.len());
+            if let Some(sentence) = sentence {
+                return accused(DURABILITY, *key, &sentence, &[], ops.len());
+            }
         }
     }
-    if let Some(words) = unread {
+    if let Some(words) = missing(final_states, members, by_key.iter().map(|(key, _)| *key)) {
         return CheckResult::new(DURABILITY, Verdict::Unknown, words);
+    }
+    if acknowledged == 0 {
+        return CheckResult::nothing_judged(
+            DURABILITY,
+            "no transfer was acknowledged, so none could be lost",
+        );
     }
     let words = format!(
         "each account has what {} acknowledged transfers made of it, on each of {} members",
-        count(transfers),
-        case.beside.members.len()
+        count(acknowledged),
+        members.len()
     );
     CheckResult::new(DURABILITY, Verdict::Valid, words)
 }

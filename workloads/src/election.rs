@@ -16,8 +16,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "applications are elected, write by their terms' tokens, resign: terms never overlap",
     applications: Some(Applications::Election),
     marks: &[],
-    looks: &[],
-    reads_by: checker::history::Function::READ,
+    words: &[],
     generator: |params, rng| Box::new(Holding::new(params.keys, 10..=30, rng).that_stays()),
     ..holding::COMMON
 };

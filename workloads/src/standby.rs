@@ -13,8 +13,7 @@ pub(crate) const WORKLOAD: Definition = Definition {
     summary: "one application is active, others stand by: whoever takes over shuts the one before out",
     applications: Some(Applications::Standby),
     marks: &[],
-    looks: &[],
-    reads_by: checker::history::Function::READ,
+    words: &[],
     generator: |params, rng| Box::new(Holding::new(params.keys, 10..=30, rng).that_stays()),
     ..holding::COMMON
 };

@@ -11,12 +11,12 @@ use std::hash::{Hash, Hasher};
 use std::sync::LazyLock;
 
 use checker::durability::FinalState;
-use checker::history::{Effect, EventKind, Function, Value, Vocabulary, What};
+use checker::history::{EventKind, Function, Value, Vocabulary, What};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 
 use crate::case::Check;
-use crate::op::{Body, Object, Op};
+use crate::op::{Body, Object, Op, Word};
 use crate::outcome::{Outcome, UNREADABLE};
 use crate::params::{Params, ParamsError};
 use crate::promise::Promise;
@@ -71,14 +71,18 @@ impl<G: Generator + Clone + 'static> Duplicate for G {
 /// The functions of all workloads, each once.
 #[must_use]
 pub fn functions() -> BTreeSet<Function> {
-    Kind::ALL.iter().flat_map(|kind| kind.functions().iter().chain(kind.0.marks)).copied().collect()
+    Kind::ALL
+        .iter()
+        .flat_map(|kind| kind.asks_for().into_iter().chain(kind.0.marks.iter().copied()))
+        .collect()
 }
 
 /// What a workload asks for by a function of its own, with this number as the last one of the argument where
 /// it is a change; none of a function that is not one workload's own.
 #[must_use]
 pub fn example(function: Function, number: i64) -> Option<Op> {
-    let kind = Kind::ALL.iter().copied().find(|kind| kind.functions().contains(&function))?;
+    let has = |kind: &Kind| kind.0.words.iter().any(|word| word.function == function);
+    let kind = Kind::ALL.iter().copied().find(has)?;
     let mut workload = Workload::new(kind, Params::of_keys(1), ChaCha8Rng::seed_from_u64(0)).ok()?;
     let setup = workload.setup();
     let ops = setup.into_iter().chain((0..ENOUGH).map(|_| workload.next_op(0)));
@@ -118,11 +122,7 @@ pub fn vocabulary() -> &'static Vocabulary {
 }
 
 fn of_all(kinds: &[Kind]) -> Vocabulary {
-    let words = kinds.iter().flat_map(|kind| {
-        let effect =
-            |word: &Function| if kind.0.looks.contains(word) { Effect::Look } else { Effect::Change };
-        kind.functions().iter().map(move |word| (*word, effect(word)))
-    });
+    let words = kinds.iter().flat_map(|kind| kind.0.words).map(|word| (word.function, word.effect));
     Vocabulary::new(words)
 }
 
@@ -155,10 +155,8 @@ pub(crate) struct Definition {
     pub(crate) dispensable: &'static [Function],
     /// Functions that no other workload has: a history with one of them is this workload's.
     pub(crate) marks: &'static [Function],
-    /// Those of its functions that ask for no change, where the checker does not know them itself.
-    pub(crate) looks: &'static [Function],
-    /// What its members are read by at the end.
-    pub(crate) reads_by: Function,
+    /// The functions that its own file describes.
+    pub(crate) words: &'static [&'static Word],
     /// Makes its generator. The parameters make sense.
     pub(crate) generator: fn(&Params, ChaCha8Rng) -> Box<dyn Generator>,
     /// Whether the openings and ends of sessions are part of the history.
@@ -243,10 +241,25 @@ impl Kind {
         self.0.dispensable.contains(&function)
     }
 
-    /// What its members are read by at the end.
+    /// What a client is asked for: to set up, under load, and when members are read at the end. Of places that
+    /// are made it need not know.
     #[must_use]
-    pub fn reads_by(self) -> Function {
-        self.0.reads_by
+    pub fn asks_for(self) -> BTreeSet<Function> {
+        let mut generator = (self.0.generator)(&Params::of_keys(1), ChaCha8Rng::seed_from_u64(0));
+        let set_up = generator.setup().into_iter().filter(|op| !op.makes_a_place());
+        let asked: Vec<Function> = set_up.chain(generator.final_reads()).map(|op| op.function()).collect();
+        self.functions().iter().copied().chain(asked).collect()
+    }
+
+    /// Whether an operation with this function may stand in a history of its.
+    #[must_use]
+    pub fn may_have(self, function: Function) -> bool {
+        let of_sessions = [Function::OPEN, Function::CLOSE, Function::ABANDON];
+        function == Function::CREATE
+            || self.0.marks.contains(&function)
+            || self.0.words.iter().any(|word| word.function == function)
+            || of_sessions.contains(&function) && self.records_sessions()
+            || self.asks_for().contains(&function)
     }
 
     /// A promise as this workload knows it; none where it can't be judged by that. What is linearizable is,
@@ -315,8 +328,9 @@ impl Kind {
     /// last one in the list, else the workload of registers.
     #[must_use]
     pub fn of_functions(functions: impl IntoIterator<Item = Function>) -> Self {
-        let marked = |f: Function| Self::ALL.iter().copied().find(|kind| kind.0.marks.contains(&f));
-        functions.into_iter().filter_map(marked).max().unwrap_or_default()
+        let functions: BTreeSet<Function> = functions.into_iter().collect();
+        let marked = |kind: &Self| kind.0.marks.iter().any(|mark| functions.contains(mark));
+        Self::ALL.iter().copied().filter(marked).max().unwrap_or_default()
     }
 
     /// Its place in the list.
@@ -478,7 +492,6 @@ pub(crate) fn as_agreed(_: &[FinalState]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::SeedableRng;
 
     #[test]
     fn workloads_are_found_by_their_names_and_stand_in_the_order_of_the_list() {

@@ -392,8 +392,7 @@ impl RunOptions {
     pub fn check_functions(&self, has: &[Function]) -> Result<(), Failure> {
         let lack_for = |kind: &Kind| {
             let lacks = |function: &Function| !has.contains(function) && !kind.can_do_without(*function);
-            // Members are read a last time, whatever the clients do.
-            kind.functions().iter().copied().chain([kind.reads_by()]).find(lacks)
+            kind.asks_for().into_iter().find(lacks)
         };
         let Some(lack) = lack_for(&self.workload) else { return Ok(()) };
         let fits = |kind: &Kind| self.system.lacks_none_of(kind.functions()) && lack_for(kind).is_none();

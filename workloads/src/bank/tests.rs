@@ -1,6 +1,7 @@
 //! What is accused of a bank, and what is not.
 
 use checker::Budget;
+use checker::durability::FinalState;
 use checker::history::{Event, Extent, History};
 use rand::SeedableRng;
 
@@ -55,9 +56,13 @@ impl Bank {
     }
 
     fn judged(self, finals: Vec<FinalState>) -> Vec<(Verdict, String)> {
+        self.judged_by(Promise::StrictSerializable, finals)
+    }
+
+    fn judged_by(self, promise: Promise, finals: Vec<FinalState>) -> Vec<(Verdict, String)> {
         let history = History::from_events(self.events).expect("a history");
         let members = finals.iter().map(|state| state.member).collect();
-        let beside = Beside { final_states: finals, members, ..Beside::default() };
+        let beside = Beside { promise, final_states: finals, members, ..Beside::default() };
         let budget = Budget::default();
         let effort = Effort::of(&budget);
         let case = Case::new(&history, Extent::Whole, &beside, &effort);
@@ -95,6 +100,70 @@ fn money_that_is_made_or_lost_or_owed_is_accused() {
     bank.look();
     let (verdict, summary) = bank.judged(Vec::new()).remove(0);
     assert!(verdict == Verdict::Invalid && summary.contains("account 0 at -1, below zero"), "{summary}");
+}
+
+#[test]
+fn a_look_of_an_early_moment_accuses_only_who_promised_the_present() {
+    for early in [vec![], vec![BEGINNING; 3], vec![BEGINNING; 8]] {
+        let verdict = |promise| {
+            let mut bank = Bank::new();
+            bank.transfer(0, 3, 5);
+            bank.accounts.clone_from(&early);
+            bank.look();
+            bank.judged_by(promise, Vec::new()).remove(0).0
+        };
+        assert_eq!(verdict(Promise::SnapshotIsolation), Verdict::Valid, "{early:?}");
+        assert_eq!(verdict(Promise::StrictSerializable), Verdict::Invalid, "{early:?}");
+    }
+}
+
+#[test]
+fn a_look_finds_what_was_lost_or_not_and_nothing_that_comes_later() {
+    for happened in [false, true] {
+        let mut bank = Bank::new();
+        bank.transfer(0, 3, 5);
+        bank.lost_transfer();
+        if happened {
+            (bank.accounts[0], bank.accounts[1]) = (bank.accounts[0] - 3, bank.accounts[1] + 3);
+        }
+        bank.look();
+        assert_eq!(bank.judged(Vec::new()).remove(0).0, Verdict::Valid);
+    }
+    let mut bank = Bank::new();
+    (bank.accounts[0], bank.accounts[3]) = (BEGINNING - 5, BEGINNING + 5);
+    bank.look();
+    bank.accounts = vec![BEGINNING; 8];
+    bank.transfer(0, 3, 5);
+    let (verdict, summary) = bank.judged(Vec::new()).remove(0);
+    assert_eq!(verdict, Verdict::Invalid);
+    assert!(summary.contains("account 0 at 95, where transfers that were over leave 100"), "{summary}");
+}
+
+#[test]
+fn a_bank_in_which_nothing_moved_or_nobody_looked_is_not_judged() {
+    let mut still = Bank::new();
+    still.look();
+    let mut unseen = Bank::new();
+    unseen.transfer(0, 1, 1);
+    for (bank, why) in [(still, "no transfer"), (unseen, "nobody looked")] {
+        let (verdict, summary) = bank.judged(Vec::new()).remove(0);
+        assert!(verdict == Verdict::Unknown && summary.contains(why), "{summary}");
+    }
+}
+
+#[test]
+fn balances_and_amounts_of_any_size_are_judged() {
+    for balances in [vec![i64::MIN; 8], vec![i64::MAX; 8], vec![i64::MAX, i64::MIN, 0, 0, 0, 0, 0, 0]] {
+        let mut bank = Bank::new();
+        for amount in [i64::MIN, i64::MAX] {
+            let op = Op::said(BANK, 0, &TRANSFER_AN_AMOUNT, Value::List([0, 1, amount].into()));
+            bank.op(&op, &Outcome::told(op.value(), None));
+        }
+        bank.accounts = balances;
+        bank.look();
+        let finals = vec![bank.held(1)];
+        assert!(bank.judged(finals).iter().all(|(verdict, _)| *verdict == Verdict::Invalid));
+    }
 }
 
 #[test]

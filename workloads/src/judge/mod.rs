@@ -9,6 +9,7 @@
 //! | check | promise | judged |
 //! |---|---|---|
 //! | `history` | the record is whole; without that nothing is valid | always |
+//! | `words` | every operation is one that the workload has, so that somebody judges it | where one is not |
 //! | named in the workload's file | what the workload's history shows by itself | always |
 //! | `session-order` | no session is shown the past | always |
 //! | `durability` | every acknowledged change is on every member at the end | where something is to stay |
@@ -29,8 +30,10 @@
 mod shares;
 mod strength;
 
+use std::collections::BTreeMap;
+
 use checker::figures::count;
-use checker::history::{Extent, History, Loaded};
+use checker::history::{Extent, Function, History, Loaded};
 use checker::verdict::{CheckResult, Verdict};
 use checker::{Budget, durability, order, sessions};
 use serde_json::json;
@@ -82,6 +85,7 @@ fn promises(kind: Kind, case: &Case<'_>) -> Vec<CheckResult> {
 #[must_use]
 pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effort<'_>) -> Vec<CheckResult> {
     let mut results = vec![completeness(loaded)];
+    results.extend(words(kind, &loaded.history));
     results.extend(judge_with(kind, &Case::new(&loaded.history, loaded.extent, beside, effort)));
     as_far_as_known(results, loaded.extent)
 }
@@ -92,6 +96,7 @@ pub fn judge_loaded(kind: Kind, loaded: &Loaded, beside: &Beside, effort: &Effor
 pub fn judge_history_alone(loaded: &Loaded, effort: &Effort<'_>) -> Vec<CheckResult> {
     let kind = Kind::of_functions(loaded.history.ops().iter().map(|op| op.f));
     let mut results = vec![completeness(loaded)];
+    results.extend(words(kind, &loaded.history));
     results.extend(promises(kind, &Case::new(&loaded.history, loaded.extent, &Beside::default(), effort)));
     results.push(effort.run(|| sessions::check(&loaded.history)));
     as_far_as_known(results, loaded.extent)
@@ -122,11 +127,32 @@ pub fn completeness(loaded: &Loaded) -> CheckResult {
     CheckResult::new("history", verdict, summary).with_evidence(evidence)
 }
 
+/// The check `words`, where some operations are none of the workload's: no check of it looks at them.
+fn words(kind: Kind, history: &History) -> Option<CheckResult> {
+    let mut unjudged: BTreeMap<Function, usize> = BTreeMap::new();
+    for op in history.ops() {
+        *unjudged.entry(op.f).or_default() += 1;
+    }
+    unjudged.retain(|function, _| !kind.may_have(*function));
+    let (first, _) = unjudged.first_key_value()?;
+    let summary = format!(
+        "{} operations are none of the workload {}'s, and nobody judges them: {first}{}",
+        count(unjudged.values().sum::<usize>()),
+        kind.name(),
+        match unjudged.len() {
+            1 => String::new(),
+            others => format!(" and {} others", others - 1),
+        }
+    );
+    let names: BTreeMap<&str, usize> = unjudged.iter().map(|(word, of)| (word.as_str(), *of)).collect();
+    Some(CheckResult::new("words", Verdict::Unknown, summary).with_evidence(json!(names)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use checker::durability::FinalState;
-    use checker::history::{EventKind, Function, HistoryWriter, Value, load};
+    use checker::history::{EventKind, HistoryWriter, Value, load};
 
     use crate::Promise;
 
@@ -175,6 +201,27 @@ mod tests {
         );
         for result in &results {
             assert_eq!(result.verdict, Verdict::Valid, "{}: {}", result.name, result.summary);
+        }
+    }
+
+    #[test]
+    fn operations_that_no_check_looks_at_leave_a_run_undecided() {
+        let mut writer = HistoryWriter::new(Vec::new());
+        for (f, kind, time) in [("purge", EventKind::Invoke, 0), ("purge", EventKind::Ok, 5)] {
+            let word = Function::read(f).unwrap();
+            writer.write(&mut checker::history::Event::new(0, kind, word, 0, Value::Null, time)).unwrap();
+        }
+        let loaded = load(writer.finish().unwrap().into_inner.as_slice()).unwrap();
+        let effort = Effort::of(&Budget::default());
+        for results in
+            [judge_loaded(Kind::REGISTER, &loaded, &beside(), &effort), judge_history_alone(&loaded, &effort)]
+        {
+            assert_eq!(results[1].name, "words");
+            assert_eq!(results[1].verdict, Verdict::Unknown);
+            assert!(results[1].summary.contains("1 operations are none of the workload register's"));
+        }
+        for kind in Kind::ALL {
+            assert!(kind.functions().iter().all(|function| kind.may_have(*function)), "{kind:?}");
         }
     }
 

@@ -8,22 +8,24 @@
 //! - **`durability`**: what was acknowledged is read at the end, on each member.
 //!
 //! A poll from an offset reads past every offset from there to its last record; where it has fewer records
-//! than it asked for it reads to the end of the log, as it was. That the end was another one for another
-//! reader accuses nobody: a record may be shown late, until somebody was shown one behind it.
+//! than it asked for it reads to the end of the log, as it was. Where the promise is `linearizable` it shows
+//! all that was known before it was called. Elsewhere an end that was another one for another reader accuses
+//! nobody: a record may be shown late, until somebody was shown one behind it.
 //!
 //! (What is looked for is what Jepsen looked for in Kafka, Redpanda and others: lost writes, inconsistent
 //! offsets, and orders of one sender that are not kept. Its transactions over logs are not judged here.)
 
 use std::collections::{BTreeMap, HashMap};
 
-use checker::durability::DURABILITY;
+use checker::durability::{DURABILITY, missing};
 use checker::figures::count;
-use checker::history::{Op, Outcome, Value, describe};
+use checker::history::{Op, Outcome, Rank, Value, describe};
 use checker::verdict::{CheckResult, Verdict};
 use checker::versions::counterexample;
 use serde_json::json;
 
 use super::{POLL, SEND};
+use crate::beside::Beside;
 use crate::case::Case;
 use crate::promise::Promise;
 
@@ -34,6 +36,8 @@ type Finding<'a> = (String, Vec<&'a Op>);
 struct Poll<'a> {
     op: &'a Op,
     from: i64,
+    /// How many records it asked for.
+    most: i64,
     /// Offsets and records, in the order of the answer.
     records: Vec<(i64, i64)>,
 }
@@ -47,7 +51,8 @@ struct Placed<'a> {
 
 /// A log, as its history tells of it.
 struct Told<'a> {
-    sends: HashMap<i64, &'a Op>,
+    /// By record, in the order of their calls. Elsewhere than in a run one may be sent several times.
+    sends: HashMap<i64, Vec<&'a Op>>,
     polls: Vec<Poll<'a>>,
     /// By offset.
     placed: BTreeMap<i64, Placed<'a>>,
@@ -64,20 +69,19 @@ impl<'a> Told<'a> {
         for op in ops.iter().copied() {
             match (op.f, &op.asked) {
                 (SEND, Value::One(record)) => {
-                    told.sends.insert(*record, op);
+                    told.sends.entry(*record).or_default().push(op);
                 }
-                (POLL, Value::Pair(Some(from), _)) if op.outcome == Outcome::Ok => {
-                    let list = op.told.list().unwrap_or_default();
-                    let records = list.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-                    told.polls.push(Poll { op, from: *from, records });
+                (POLL, Value::Pair(Some(from), most)) if op.outcome == Outcome::Ok => {
+                    let records = pairs(op)?;
+                    told.polls.push(Poll { op, from: *from, most: *most, records });
                 }
                 _ => {}
             }
         }
         // Whoever knew first is compared with all others.
         let mut known: Vec<(&'a Op, i64, i64)> = Vec::new();
-        for (record, op) in &told.sends {
-            known.extend(offset_of(op).map(|offset| (*op, offset, *record)));
+        for (record, sends) in &told.sends {
+            known.extend(sends.iter().filter_map(|op| Some((*op, offset_of(op)?, *record))));
         }
         for poll in &told.polls {
             poll.is_in_order()?;
@@ -98,12 +102,11 @@ impl<'a> Told<'a> {
     /// A record that nobody sent, or that certainly was not.
     fn invented(&self) -> Option<Finding<'a>> {
         self.polls.iter().find_map(|poll| {
-            let (offset, record) = poll.records.iter().find(|(_, record)| {
-                self.sends
-                    .get(record)
-                    .is_none_or(|send| send.outcome == Outcome::Fail || send.call > poll.op.ret)
-            })?;
-            let send = self.sends.get(record).copied();
+            let sent = |record: &i64| self.sends.get(record).map(Vec::as_slice).unwrap_or_default();
+            let may_stand = |send: &&Op| send.outcome != Outcome::Fail && send.call <= poll.op.ret;
+            let (offset, record) =
+                poll.records.iter().find(|(_, record)| !sent(record).iter().any(may_stand))?;
+            let send = sent(record).first().copied();
             let why = match send {
                 None => "which nobody sent".to_owned(),
                 Some(send) => format!("but {}", describe(send)),
@@ -139,6 +142,45 @@ impl<'a> Told<'a> {
         })
     }
 
+    /// A record that was known before a poll was called, and that the poll does not show, although it reads to
+    /// the end of the log. Only where polls are linearizable is that wrong.
+    fn late(&self) -> Option<Finding<'a>> {
+        // When each offset was known at first, and the furthest one that was known by then.
+        let mut known: Vec<(Rank, i64, &'a Op)> = Vec::with_capacity(self.placed.len());
+        for (offset, placed) in &self.placed {
+            let sends = self.sends.get(&placed.record).map(Vec::as_slice).unwrap_or_default();
+            let acknowledged = match sends {
+                [send] if send.outcome == Outcome::Ok => Some(*send),
+                _ => None,
+            };
+            let first = acknowledged.into_iter().chain([placed.by]).min_by_key(|op| op.ret)?;
+            known.push((first.ret, *offset, first));
+        }
+        known.sort_unstable_by_key(|(when, offset, _)| (*when, *offset));
+        let mut furthest: Vec<(Rank, i64, &'a Op)> = Vec::with_capacity(known.len());
+        for (when, offset, by) in known {
+            if furthest.last().is_none_or(|(_, before, _)| *before < offset) {
+                furthest.push((when, offset, by));
+            }
+        }
+        let to_the_end =
+            |poll: &&Poll<'_>| usize::try_from(poll.most).is_ok_and(|most| poll.records.len() < most);
+        self.polls.iter().filter(to_the_end).find_map(|poll| {
+            let before = furthest.partition_point(|(when, ..)| *when < poll.op.call);
+            let (_, offset, by) = *furthest.get(before.checked_sub(1)?)?;
+            let end = poll.records.last().map_or(poll.from.saturating_sub(1), |(last, _)| *last);
+            if offset <= end {
+                return None;
+            }
+            let sentence = format!(
+                "{}, to the end of the log, without the record at offset {offset}, which was known ({})",
+                describe(poll.op),
+                describe(by)
+            );
+            Some((sentence, vec![by, poll.op]))
+        })
+    }
+
     /// Where each record stands first.
     fn places(&self) -> HashMap<i64, i64> {
         let mut places = HashMap::new();
@@ -155,6 +197,10 @@ impl<'a> Told<'a> {
         let mut last: HashMap<u64, (i64, &'a Op)> = HashMap::new();
         for op in ops.iter().copied().filter(|op| op.f == SEND && op.outcome == Outcome::Ok) {
             let Some(record) = op.asked.integer() else { continue };
+            // Of a record that was sent several times a place does not say which sending it is.
+            if self.sends.get(&record).is_none_or(|sends| sends.len() > 1) && offset_of(op).is_none() {
+                continue;
+            }
             let Some(offset) = offset_of(op).or_else(|| places.get(&record).copied()) else { continue };
             if let Some((before, earlier)) = last.insert(op.process, (offset, op))
                 && before >= offset
@@ -215,6 +261,16 @@ impl<'a> Poll<'a> {
     }
 }
 
+/// The offsets and records that a poll answered.
+fn pairs(op: &Op) -> Result<Vec<(i64, i64)>, Finding<'_>> {
+    match op.told.list() {
+        Some(list) if list.len() % 2 == 0 => {
+            Ok(list.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect())
+        }
+        _ => Err((format!("{}, which is no list of offsets and records", describe(op)), vec![op])),
+    }
+}
+
 /// Records whose sending was acknowledged, in the order in which they were sent.
 fn acknowledged<'a>(ops: &[&'a Op]) -> impl Iterator<Item = (i64, &'a Op)> {
     let ok = |op: &&&'a Op| op.f == SEND && op.outcome == Outcome::Ok;
@@ -236,10 +292,12 @@ pub(super) fn log(case: &Case<'_>) -> CheckResult {
             Ok(told) => told,
             Err(finding) => return accused(NAME, key, &finding, ops.len()),
         };
+        let promise = case.beside.promise;
         let (duplicates, finding) = told.duplicates();
-        let finding = finding.filter(|_| case.beside.promise == Promise::ExactlyOnce);
-        let found =
-            told.invented().or_else(|| told.missing()).or_else(|| told.out_of_order(&ops)).or(finding);
+        let finding = finding.filter(|_| promise == Promise::ExactlyOnce);
+        let late = || if promise == Promise::Linearizable { told.late() } else { None };
+        let found = told.invented().or_else(|| told.missing()).or_else(late);
+        let found = found.or_else(|| told.out_of_order(&ops)).or(finding);
         if let Some(finding) = found {
             return accused(NAME, key, &finding, ops.len());
         }
@@ -264,39 +322,35 @@ pub(super) fn log(case: &Case<'_>) -> CheckResult {
 
 /// The check that what was acknowledged is read at the end, on each member.
 pub(super) fn durable(case: &Case<'_>) -> CheckResult {
+    let Beside { final_states, members, .. } = case.beside;
+    let by_key = case.history.by_key();
     let mut kept = 0;
-    let mut unread = None;
-    for (key, ops) in case.history.by_key() {
-        let acknowledged: Vec<(i64, &Op)> = acknowledged(&ops).collect();
-        for member in &case.beside.members {
-            let mut states = case.beside.final_states.iter();
-            let state = states.find(|state| (state.member, state.key) == (*member, key));
-            let Some(list) = state.and_then(|state| state.list.as_ref()) else {
-                unread.get_or_insert_with(|| format!("log {key} was not read at the end on member {member}"));
-                continue;
-            };
+    for (key, ops) in &by_key {
+        let acknowledged: Vec<(i64, &Op)> = acknowledged(ops).collect();
+        for state in final_states.iter().filter(|state| state.key == *key) {
+            let list = state.list.as_deref().unwrap_or_default();
             let held: std::collections::HashSet<i64> = list.iter().skip(1).step_by(2).copied().collect();
             let missing: Vec<&(i64, &Op)> =
                 acknowledged.iter().filter(|(record, _)| !held.contains(record)).collect();
             if let Some((record, send)) = missing.first() {
                 let sentence = format!(
-                    "{}, but at the end member {member} does not have {record}; it lacks {} acknowledged \
-                     records of log {key}",
+                    "{}, but at the end member {} does not have {record}; it lacks {} acknowledged records \
+                     of log {key}",
                     describe(send),
+                    state.member,
                     count(missing.len())
                 );
-                return accused(DURABILITY, key, &(sentence, vec![*send]), ops.len());
+                return accused(DURABILITY, *key, &(sentence, vec![*send]), ops.len());
             }
         }
         kept += acknowledged.len();
     }
-    if let Some(words) = unread {
+    if let Some(words) = missing(final_states, members, by_key.iter().map(|(key, _)| *key)) {
         return CheckResult::new(DURABILITY, Verdict::Unknown, words);
     }
-    let words = format!(
-        "all {} acknowledged records are on each of {} members",
-        count(kept),
-        case.beside.members.len()
-    );
+    if kept == 0 {
+        return CheckResult::nothing_judged(DURABILITY, "no record was acknowledged, so none could be lost");
+    }
+    let words = format!("all {} acknowledged records are on each of {} members", count(kept), members.len());
     CheckResult::new(DURABILITY, Verdict::Valid, words).with_evidence(json!({"kept": kept}))
 }
