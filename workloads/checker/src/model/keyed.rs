@@ -16,8 +16,58 @@ pub struct Keyed<M> {
     whole: bool,
 }
 
-/// What the objects hold that do not hold what they held at first, by the number of their key.
-pub type States<S> = Vec<(u32, S)>;
+/// What the objects hold that do not hold what they held at first, by the number of their key. A part of a
+/// history is about one key nearly always, so one stands here itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum States<S> {
+    /// All hold what they held at first.
+    None,
+    /// One does not.
+    One(u32, S),
+    /// These do not, which are two at least, in the order of their numbers.
+    Several(Vec<(u32, S)>),
+}
+
+impl<S: Clone + PartialEq> States<S> {
+    fn get(&self, key: u32) -> Option<&S> {
+        match self {
+            Self::None => None,
+            Self::One(one, held) => (*one == key).then_some(held),
+            Self::Several(all) => {
+                let place = all.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+                Some(&all[place].1)
+            }
+        }
+    }
+
+    /// The same with another state under a key; none where that is the first one.
+    fn with(&self, key: u32, held: Option<S>) -> Self {
+        match (self, held) {
+            (Self::None, None) => Self::None,
+            (Self::None, Some(held)) => Self::One(key, held),
+            (Self::One(one, _), held) if *one == key => held.map_or(Self::None, |held| Self::One(key, held)),
+            (_, held) => {
+                let others = self.iter().filter(|(other, _)| *other != key);
+                let mut all: Vec<(u32, S)> = others.map(|(key, held)| (key, held.clone())).collect();
+                all.extend(held.map(|held| (key, held)));
+                all.sort_by_key(|(key, _)| *key);
+                match all.len() {
+                    1 => all.pop().map_or(Self::None, |(key, held)| Self::One(key, held)),
+                    _ => Self::Several(all),
+                }
+            }
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, &S)> {
+        let (one, several) = match self {
+            Self::None => (None, None),
+            Self::One(key, held) => (Some((*key, held)), None),
+            Self::Several(all) => (None, Some(all)),
+        };
+        one.into_iter().chain(several.into_iter().flatten().map(|(key, held)| (*key, held)))
+    }
+}
 
 impl<M: Model> Keyed<M> {
     /// Objects as this one.
@@ -68,22 +118,13 @@ impl<M: Model> Model for Keyed<M> {
     }
 
     fn initial(&self) -> Self::State {
-        Vec::new()
+        States::None
     }
 
     fn apply(&self, state: &Self::State, (key, op): &Self::Op) -> Option<Self::State> {
-        let place = state.binary_search_by_key(key, |(key, _)| *key);
         let first = self.object.initial();
-        let held = place.map_or(&first, |at| &state[at].1);
-        let next = self.object.apply(held, op)?;
-        let mut states = state.clone();
-        match place {
-            Ok(at) if next == first => drop(states.remove(at)),
-            Ok(at) => states[at].1 = next,
-            Err(_) if next == first => {}
-            Err(at) => states.insert(at, (*key, next)),
-        }
-        Some(states)
+        let next = self.object.apply(state.get(*key).unwrap_or(&first), op)?;
+        Some(state.with(*key, Some(next).filter(|next| *next != first)))
     }
 
     fn decode(&self, invoked: &Record, completed: Option<&Record>) -> Result<Option<Self::Op>, String> {
@@ -141,7 +182,10 @@ impl<M: Model> Model for Keyed<M> {
 
     fn held_bytes(&self, states: &Self::State) -> usize {
         let held = states.iter().map(|(_, state)| self.object.held_bytes(state)).sum::<usize>();
-        held + states.len() * size_of::<(u32, M::State)>()
+        match states {
+            States::Several(all) => held + all.len() * size_of::<(u32, M::State)>(),
+            _ => held,
+        }
     }
 
     fn describe(&self, (key, op): &Self::Op) -> String {
@@ -153,14 +197,14 @@ impl<M: Model> Model for Keyed<M> {
     }
 
     fn show(&self, states: &Self::State) -> Option<String> {
-        match states.as_slice() {
-            [] => self.object.show(&self.object.initial()),
-            [(_, only)] => self.object.show(only),
-            several => {
-                let shown: Option<Vec<String>> = several
+        match states {
+            States::None => self.object.show(&self.object.initial()),
+            States::One(_, only) => self.object.show(only),
+            States::Several(_) => {
+                let shown: Option<Vec<String>> = states
                     .iter()
                     .map(|(key, state)| {
-                        Some(format!("{}: {}", self.keys.name(*key), self.object.show(state)?))
+                        Some(format!("{}: {}", self.keys.name(key), self.object.show(state)?))
                     })
                     .collect();
                 Some(super::names::few(shown?.into_iter(), ["{", "}"]))
