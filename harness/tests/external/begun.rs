@@ -1,6 +1,8 @@
 //! The clients that `harness init` writes, without the systems that they are for.
 
+use std::path::Path;
 use std::process::Command;
+use std::thread;
 
 use super::ended;
 
@@ -35,24 +37,32 @@ fn a_client_of_which_nothing_was_tried_is_not_believed() {
     assert!(super::text(&tried.stdout).contains("--greeting"), "{}", super::text(&tried.stdout));
 }
 
+/// Begins from what is written of a system, and tries its client.
+fn is_believed(name: &str, file: &str, greeting: &str, untried: &[&str]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let harness = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+        command.args(arguments).current_dir(folder.path()).output().expect("the harness starts")
+    };
+    ended(&harness(&["init", name]), 0);
+    let tried = harness(&["client", "check", "--system", file, "--greeting", greeting]);
+    ended(&tried, 0);
+    let told = super::text(&tried.stdout);
+    for line in told.lines().filter(|line| line.starts_with(['?', '!', '✗'])) {
+        let begins = |function: &&str| line.starts_with(&format!("? {function}"));
+        assert!(untried.iter().any(begins), "{name}: {line}\n{told}");
+    }
+    assert!(told.contains("✓ the end of its input"), "{name}: {told}");
+}
+
 #[test]
 fn the_clients_that_are_written_can_be_believed_and_send_nothing_twice() {
-    for (name, file, greeting, untried) in CLIENTS {
-        let folder = tempfile::tempdir().expect("a folder");
-        let harness = |arguments: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
-            command.args(arguments).current_dir(folder.path()).output().expect("the harness starts")
-        };
-        ended(&harness(&["init", name]), 0);
-        let tried = harness(&["client", "check", "--system", file, "--greeting", greeting]);
-        ended(&tried, 0);
-        let told = super::text(&tried.stdout);
-        for line in told.lines().filter(|line| line.starts_with(['?', '!', '✗'])) {
-            let begins = |function: &&str| line.starts_with(&format!("? {function}"));
-            assert!(untried.iter().any(begins), "{name}: {line}\n{told}");
+    // They wait, most of the time.
+    thread::scope(|scope| {
+        for (name, file, greeting, untried) in CLIENTS {
+            scope.spawn(move || is_believed(name, file, greeting, untried));
         }
-        assert!(told.contains("✓ the end of its input"), "{name}: {told}");
-    }
+    });
 }
 
 /// A client that calls it a failure when the connection breaks behind its request, which is no client's to
@@ -80,21 +90,27 @@ for line in sys.stdin:
     print(json.dumps({"id": request["id"], **answer}), flush=True)
 "#;
 
+/// Tries a client that lies, with so many bytes before the value.
+fn is_found(folder: &Path, before: &str, writes: &str) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
+    command.args(["client", "check", "--", "python3", "liar.py", before, writes]);
+    let tried = command.current_dir(folder).output().expect("the harness starts");
+    ended(&tried, 1);
+    let told = super::text(&tried.stdout);
+    let is_found = told
+        .lines()
+        .any(|line| line.starts_with("✗ write, the connection is reset behind the request: fail, though"));
+    assert!(is_found, "{before} bytes, {writes}: {told}");
+}
+
 #[test]
 fn a_client_that_says_fail_of_a_request_that_left_is_found_whatever_goes_before_its_value() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("liar.py"), LIAR).expect("written");
-    for before in ["10", "68", "100", "10000"] {
-        for writes in ["together", "apart"] {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_harness"));
-            command.args(["client", "check", "--", "python3", "liar.py", before, writes]);
-            let tried = command.current_dir(folder.path()).output().expect("the harness starts");
-            ended(&tried, 1);
-            let told = super::text(&tried.stdout);
-            let is_found = told.lines().any(|line| {
-                line.starts_with("✗ write, the connection is reset behind the request: fail, though")
-            });
-            assert!(is_found, "{before} bytes, {writes}: {told}");
+    thread::scope(|scope| {
+        for before in ["10", "68", "100", "10000"] {
+            let folder = folder.path();
+            scope.spawn(move || ["together", "apart"].map(|writes| is_found(folder, before, writes)));
         }
-    }
+    });
 }
