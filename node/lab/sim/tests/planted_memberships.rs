@@ -20,6 +20,7 @@ fn rules(bug: Mutant, look_inside: bool) -> BTreeSet<Rule> {
 }
 
 #[test]
+#[ignore = "long: .ci/nightly runs it, and the gate hunts these bugs in worlds of all kinds"]
 fn a_membership_that_one_quorum_makes_is_found_inside() {
     for bug in [mutant("reconfig-by-old"), mutant("newcomer-counts")] {
         let rules = rules(bug, true);
@@ -40,12 +41,14 @@ fn elections_by_the_voters_of_yesterday_are_seen_by_operators() {
 }
 
 #[test]
+#[ignore = "long: .ci/nightly runs it, and the gate hunts these bugs in worlds of all kinds"]
 fn a_hard_limit_that_is_passed_is_found_inside() {
     let rules = rules(mutant("quota-by-old-value"), true);
     assert_eq!(rules, [Rule::Quotas].into());
 }
 
 #[test]
+#[ignore = "long: .ci/nightly runs it, and the gate hunts these bugs in worlds of all kinds"]
 fn what_is_not_counted_is_seen_by_clients() {
     let rules = rules(mutant("quota-forgotten"), false);
     assert_eq!(rules, [Rule::Quotas].into());
