@@ -10,6 +10,7 @@
 pub mod containers;
 #[cfg(feature = "docker")]
 pub mod docker;
+mod every;
 pub mod ports;
 pub mod process;
 pub mod settings;
@@ -37,6 +38,7 @@ use runs::results::Reach;
 use serde_json::Value;
 
 use self::containers::Containers;
+pub use self::every::every;
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound};
 

@@ -31,7 +31,7 @@ use super::ports::PortPlan;
 use super::process_clock::Clocks;
 use super::settings::MemberSettings;
 use super::voice::Place;
-use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Traffic};
+use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Traffic, every};
 use crate::clock::RunClock;
 use crate::events::EventLog;
 use crate::host::spawner::Spawner;
@@ -361,13 +361,11 @@ impl Cluster for ProcessCluster {
 
     fn restart<'a>(&'a self, members: &'a [MemberId], lose_unsynced: bool) -> Async<'a, ()> {
         Box::pin(async move {
-            for id in members {
+            let again = members.iter().map(async |id| {
                 self.member(*id)?.ended(SIGNAL_PATIENCE).await?;
-            }
-            for id in members {
-                self.start_again(*id, lose_unsynced).await?;
-            }
-            Ok(())
+                self.start_again(*id, lose_unsynced).await
+            });
+            every(again).await.map(drop)
         })
     }
 
@@ -382,15 +380,12 @@ impl Cluster for ProcessCluster {
 
     fn restart_as<'a>(&'a self, members: &'a [MemberId], server: Server) -> Async<'a, ()> {
         Box::pin(async move {
-            for id in members {
+            let again = members.iter().map(async |id| {
                 self.member(*id)?.ended(SIGNAL_PATIENCE).await?;
-                let mut servers = self.servers.lock().unwrap_or_else(PoisonError::into_inner);
-                servers.insert(*id, server);
-            }
-            for id in members {
-                self.start_again(*id, false).await?;
-            }
-            Ok(())
+                self.servers.lock().unwrap_or_else(PoisonError::into_inner).insert(*id, server);
+                self.start_again(*id, false).await
+            });
+            every(again).await.map(drop)
         })
     }
 
@@ -479,13 +474,14 @@ impl Cluster for ProcessCluster {
 
     fn shift_clock<'a>(&'a self, members: &'a [MemberId], offset_ns: i64) -> Async<'a, ()> {
         Box::pin(async move {
-            for id in members {
+            let shifted = members.iter().map(async |id| {
                 let member = self.member(*id)?;
                 if self.clocks.set(*id, offset_ns, || member.pid()).await? {
                     member.note(Event::Clock { offset_ns, gap_ns: None });
                 }
-            }
-            Ok(())
+                Ok(())
+            });
+            every(shifted).await.map(drop)
         })
     }
 

@@ -22,7 +22,7 @@ use super::ensemble::{DockerCluster, FAREWELL};
 use super::process_1;
 use super::within::Within;
 use crate::cluster::containers::Containers;
-use crate::cluster::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic};
+use crate::cluster::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Severing, Traffic, every};
 use crate::events::EventLog;
 use crate::links::protocol::{Count, Pair, ProbeRound, Probed};
 
@@ -39,8 +39,7 @@ impl DockerCluster {
     /// Sends a signal to the processes of members, by their agents; of members that no agent is with, the
     /// engine does what comes of it.
     async fn signal(&self, members: &[MemberId], signal: SignalName) -> anyhow::Result<()> {
-        try_join_all(members.iter().map(|id| self.signal_one(*id, signal))).await?;
-        Ok(())
+        every(members.iter().map(|id| self.signal_one(*id, signal))).await.map(drop)
     }
 
     pub(super) async fn signal_one(&self, id: MemberId, signal: SignalName) -> anyhow::Result<()> {
@@ -119,11 +118,14 @@ impl DockerCluster {
         &self,
         commands: impl IntoIterator<Item = (MemberId, Command)>,
     ) -> anyhow::Result<Traffic> {
-        let asked = commands.into_iter().map(async |(to, command)| {
-            let counts = self.agent(to)?.counts(command).await?;
-            anyhow::Ok(counts.into_iter().map(move |count| as_link_count(to, count)))
-        });
-        let counts = try_join_all(asked).await?;
+        let asked: Vec<_> = commands
+            .into_iter()
+            .map(async |(to, command)| {
+                let counts = self.agent(to)?.counts(command).await?;
+                anyhow::Ok(counts.into_iter().map(move |count| as_link_count(to, count)))
+            })
+            .collect();
+        let counts = every(asked).await?;
         Ok(Traffic { counts: counts.into_iter().flatten().collect() })
     }
 
@@ -155,10 +157,10 @@ impl DockerCluster {
             None => self.ids.clone(),
         };
         // Counted first: what waited in the senders' queues gets through the moment the cut is gone.
-        let counted = self.counted(receivers.iter().map(|to| (*to, Command::Counters))).await?;
+        let counted = self.counted(receivers.iter().map(|to| (*to, Command::Counters))).await;
         let heal = |to| (to, Command::Heal { fault: fault.to_owned() });
         self.counted(receivers.into_iter().map(heal)).await?;
-        Ok(counted)
+        counted
     }
 
     async fn probe_all(&self, slower: Duration) -> anyhow::Result<ProbeRound> {
@@ -222,8 +224,8 @@ impl Cluster for DockerCluster {
 
     fn restart<'a>(&'a self, members: &'a [MemberId], lose_unsynced: bool) -> Async<'a, ()> {
         Box::pin(async move {
-            try_join_all(members.iter().map(|id| self.start_again(*id, lose_unsynced))).await?;
-            Ok(())
+            let again: Vec<_> = members.iter().map(|id| self.start_again(*id, lose_unsynced)).collect();
+            every(again).await.map(drop)
         })
     }
 
@@ -284,8 +286,8 @@ impl Cluster for DockerCluster {
 
     fn shift_clock<'a>(&'a self, members: &'a [MemberId], offset_ns: i64) -> Async<'a, ()> {
         Box::pin(async move {
-            try_join_all(members.iter().map(|id| self.shift(*id, offset_ns))).await?;
-            Ok(())
+            let shifted: Vec<_> = members.iter().map(|id| self.shift(*id, offset_ns)).collect();
+            every(shifted).await.map(drop)
         })
     }
 
