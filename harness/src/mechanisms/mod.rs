@@ -2,8 +2,8 @@
 //!
 //! What a mechanism is and decides stands in [`harness_core::mechanism`]. Here each has one object a driver:
 //! whether a cluster can do it, what does it, the look that proves it beside a control, what takes it back,
-//! and the look that it is gone. The first of its objects that a cluster can do is taken. Nothing outside of
-//! these files knows them one by one.
+//! and the look that it is gone. The first of its objects that a cluster can do is taken, once a run. Nothing
+//! outside of these files knows them one by one.
 //!
 //! Asked-for is not done: a rule may hit the wrong pair, a signal may come late, a member may be back before
 //! anybody cut it off. So every look asks from the inside ([`proof`]), and is held against
@@ -14,6 +14,7 @@ pub mod proof;
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
@@ -101,13 +102,36 @@ impl<'a> At<'a> {
     }
 }
 
-/// What was kept of faults from their beginning, by name.
+/// What was kept of faults from their beginning, by name, and what carries each mechanism out.
 #[derive(Default)]
-pub struct Kept(Mutex<BTreeMap<String, Box<dyn Any + Send>>>);
+pub struct Kept {
+    faults: Mutex<BTreeMap<String, Box<dyn Any + Send>>>,
+    /// By the mechanism's name.
+    drivers: Mutex<BTreeMap<&'static str, &'static dyn Driver>>,
+}
 
 impl Kept {
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Box<dyn Any + Send>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What carries out a mechanism. It is chosen once: what could do a thing takes it back, and whether it
+    /// could do it anew is never asked, for a try may fail and healing must not.
+    ///
+    /// # Errors
+    /// Why nothing can.
+    pub fn driver(
+        &self,
+        mechanism: &'static Mechanism,
+        cluster: &dyn Cluster,
+    ) -> Result<&'static dyn Driver, String> {
+        let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(driver) = drivers.get(mechanism.name) {
+            return Ok(*driver);
+        }
+        let driver = on(mechanism, cluster)?;
+        drivers.insert(mechanism.name, driver);
+        Ok(driver)
     }
 
     /// A fault is at its end.
@@ -195,6 +219,39 @@ fn first<T>(all: impl Iterator<Item = Result<T, String>>) -> Result<T, String> {
     Err(reasons.join("; "))
 }
 
+/// Does it, and says when it was done; none where nothing was done. `asked` writes down that it is asked for.
+///
+/// What fails after that may be in force in part, and no lane heals it: it is taken back here.
+pub async fn inject(
+    driver: &dyn Driver,
+    at: &At<'_>,
+    asked: Asked<'_>,
+    now: impl Fn() -> RunNs + Sync,
+) -> anyhow::Result<Option<RunNs>> {
+    let begun = AtomicBool::new(false);
+    let asked: Asked<'_> = Box::new(|| {
+        asked()?;
+        begun.store(true, Ordering::Relaxed);
+        Ok(())
+    });
+    let injecting = async {
+        if !driver.inject(at, asked).await? {
+            return Ok(None);
+        }
+        let injected = now();
+        driver.settle(at).await?;
+        Ok(Some(injected))
+    };
+    let injected = injecting.await;
+    if injected.is_err() && begun.load(Ordering::Relaxed) {
+        if let Err(error) = driver.undo(at, now()).await {
+            tracing::debug!(fault = at.fault, "what was begun could not be undone: {error:#}");
+        }
+        at.kept.forget(at.fault);
+    }
+    injected
+}
+
 /// Whether an injected fault bites, among all that are in force.
 pub async fn bites(driver: &dyn Driver, at: &At<'_>) -> anyhow::Result<Proof> {
     let mut proof = driver.bites(at).await?;
@@ -215,7 +272,7 @@ pub async fn is_gone(driver: &dyn Driver, at: &At<'_>) -> anyhow::Result<Proof> 
     if at.action.consequences().takes_away() {
         let back = at.there(at.action.members());
         for (fault, action) in rest.actions() {
-            let other = on(action.mechanism(), &**at.cluster).map_err(|why| anyhow!(why))?;
+            let other = at.kept.driver(action.mechanism(), &**at.cluster).map_err(|why| anyhow!(why))?;
             proofs.extend(other.holds_again(&At { fault, action, ..*at }, &back).await?);
         }
     }

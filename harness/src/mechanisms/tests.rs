@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use harness_core::condition::LinkCondition;
@@ -45,6 +46,8 @@ struct Lying {
     way_round: Option<String>,
     /// How long what is sent in each direction takes, in us.
     took: BTreeMap<Pair, u64>,
+    /// Where clocks can be shifted on the first tries alone, how many are left.
+    clocks_can: Option<AtomicUsize>,
     events: EventLog,
 }
 
@@ -69,6 +72,7 @@ impl Lying {
             refused: 0,
             way_round: None,
             took: BTreeMap::new(),
+            clocks_can: None,
             events,
         };
         for member in in_force.killed() {
@@ -135,7 +139,9 @@ impl Cluster for Lying {
     }
 
     fn can_shift_clocks(&self) -> Result<(), String> {
-        Ok(())
+        let Some(left) = &self.clocks_can else { return Ok(()) };
+        let tried = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        tried.map(drop).map_err(|_| "this try failed".to_owned())
     }
 
     fn can_replace(&self) -> Result<(), String> {
@@ -342,6 +348,18 @@ async fn what_is_slow_is_proven_by_how_long_things_took_and_how_quick_others_wer
 }
 
 #[tokio::test]
+async fn whether_a_thing_can_be_done_is_tried_once_and_healing_asks_for_no_other_try() {
+    let lying = Lying::truth(&InForce::default()).with(|all| all.clocks_can = Some(AtomicUsize::new(1)));
+    let kept = Kept::default();
+    let clock = Clock { members: first(), offset_ns: 1_000_000_000 };
+    for _ in 0..3 {
+        assert!(kept.driver(clock.mechanism(), &lying).is_ok());
+    }
+    assert!(on(clock.mechanism(), &lying).is_err(), "another try fails");
+    assert!(Kept::default().driver(clock.mechanism(), &lying).is_err());
+}
+
+#[tokio::test]
 async fn a_cut_is_proven_only_where_no_direction_passes_and_no_way_leads_round_it() {
     let groups = [vec![MEMBERS[0]], MEMBERS[1..].to_vec()];
     for how in [Severing::Silence, Severing::Reject] {
@@ -452,7 +470,7 @@ impl ApplicationsSeen for Stage {
     }
 
     fn traffic(&self, application: u64) -> (u64, u64) {
-        use std::sync::atomic::{AtomicU64, Ordering};
+        use std::sync::atomic::AtomicU64;
         static PASSED: AtomicU64 = AtomicU64::new(1);
         let passes = if application == 1 { self.crossed > 0 } else { self.others_pass };
         let passed = if passes { PASSED.fetch_add(1, Ordering::Relaxed) } else { 0 };

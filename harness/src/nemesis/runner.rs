@@ -127,7 +127,7 @@ impl Work {
     ) -> anyhow::Result<(At<'a>, &'static dyn Driver)> {
         let Tools { cluster, applications, .. } = &self.tools;
         let mechanism = action.mechanism();
-        let driver = mechanisms::on(mechanism, &**cluster).map_err(|why| {
+        let driver = self.kept.driver(mechanism, &**cluster).map_err(|why| {
             anyhow!("{fault}: the {} cluster can't {}: {why}", cluster.name(), mechanism.name)
         })?;
         let applications = applications.as_deref();
@@ -146,12 +146,8 @@ impl Work {
             return Ok(Answer::Stale);
         }
         let write = Box::new(|| self.tools.write(asked.at(clock.now())));
-        if !driver.inject(&at, write).await? {
-            return Ok(Answer::Stale);
-        }
-        let injected = clock.now();
-        driver.settle(&at).await?;
-        Ok(Answer::Injected(injected))
+        let injected = mechanisms::inject(driver, &at, write, || clock.now()).await?;
+        Ok(injected.map_or(Answer::Stale, Answer::Injected))
     }
 
     async fn prove(self, look: Look) -> anyhow::Result<Answer> {
