@@ -352,8 +352,8 @@ impl Agent {
         // Without probes the table goes again with its socket, or here.
         match Probes::open(&run, own, &peers, (probe_port, control_port), self.wake.clone()) {
             Ok(probes) => {
-                self.introduced =
-                    Some(Introduced { filter, probes, around: Around { run, peers, control_port } });
+                let around = Around { run, peers, control_port, probe_port };
+                self.introduced = Some(Introduced { filter, probes, around });
                 Ok(())
             }
             Err(error) => {

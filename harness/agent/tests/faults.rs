@@ -267,6 +267,15 @@ fn took(room: &mut Room, round: u64, (from, to): (usize, usize)) -> (Option<u64>
     (arrival.probe_us, arrival.control_us)
 }
 
+/// What a queue tells of a peer.
+#[derive(Debug, serde::Deserialize)]
+struct HeldBack {
+    from: u64,
+    took_us: Vec<u64>,
+    latency_us: u64,
+    jitter_us: u64,
+}
+
 fn queue(order: serde_json::Value) -> Command {
     Command::Device { device: "queue".to_owned(), order }
 }
@@ -299,12 +308,52 @@ fn a_queue_holds_back_one_peer_alone_and_loses_nothing() {
         let outcome = room.agent(1).ask(Command::Arrivals { round: 102, patience_ms: 2_000 });
         let Outcome::Arrived(arrivals) = outcome else { panic!("{outcome:?}") };
         assert!(arrivals[0].probe_us.is_some_and(|us| us >= 80_000), "{arrivals:?}");
-        let Outcome::Device(report) = room.agent(1).ask(queue("report".into())) else { panic!("no report") };
-        let of: Vec<(u64, Vec<u64>)> = serde_json::from_value(report).expect("delays by peer");
-        assert!(of[0].1.len() >= 2 && of[0].1.iter().all(|us| *us >= 80_000), "{of:?}");
-        assert!(of[1].1.is_empty(), "{of:?}");
+        let held = |room: &mut Room| {
+            let Outcome::Device(report) = room.agent(1).ask(queue("report".into())) else {
+                panic!("no report")
+            };
+            serde_json::from_value::<[HeldBack; 2]>(report).expect("what is held back, by peer")
+        };
+        let of = held(&mut room);
+        assert_eq!((of[0].from, of[0].latency_us, of[0].jitter_us), (2, 80_000, 10_000));
+        assert_eq!((of[1].from, of[1].latency_us, of[1].jitter_us), (3, 0, 0));
+        assert!(of.iter().all(|peer| peer.took_us.is_empty()), "probes are no members' packets: {of:?}");
+        let mut server = room.agent(1).member();
+        let mut client = room.agent(2).member();
+        let address = if ipv6 { "[fd77::1]" } else { "10.77.0.1" };
+        assert_eq!(server.ask(&format!("listen {address}:{MEMBER_PORT}")), "listening");
+        assert_eq!(client.ask(&format!("dial {address}:{MEMBER_PORT} 10000")), "connected");
+        assert_eq!(client.ask("say 10000"), "echo");
+        let waited = held(&mut room)[0].took_us.clone();
+        assert!(waited.len() >= 2 && waited.iter().all(|us| *us >= 80_000), "{waited:?}");
         room.agent(1).ask(queue(serde_json::json!({"heal": "F1"})));
         assert!(took(&mut room, 103, (2, 1)).0.is_some_and(|us| us < 60_000));
         assert_eq!(room.unreached(), []);
     }
+}
+
+#[test]
+fn an_order_that_a_queue_refuses_changes_nothing_for_those_that_follow() {
+    if not_permitted().is_some() {
+        return;
+    }
+    let mut room = Room::of(2, false);
+    let Outcome::Devices(devices) = room.agent(1).ask(Command::Devices) else { panic!("no devices") };
+    if let Err(why) = &devices["queue"] {
+        eprintln!("left out: {why}");
+        return;
+    }
+    let slow = |fault: &str, from: &[u64]| {
+        queue(serde_json::json!({"slow": {"fault": fault, "from": from, "latency_us": 80_000}}))
+    };
+    let why = room.agent(1).failure(slow("F1", &[2, 9]));
+    assert!(why.contains("peer 9"), "{why}");
+    assert!(took(&mut room, 100, (2, 1)).0.is_some_and(|us| us < 60_000), "it changed something");
+    let nothing = Outcome::Device(serde_json::Value::Null);
+    assert_eq!(room.agent(1).ask(slow("F2", &[2])), nothing);
+    assert!(took(&mut room, 101, (2, 1)).0.is_some_and(|us| us >= 80_000));
+    for fault in ["F1", "F2"] {
+        assert_eq!(room.agent(1).ask(queue(serde_json::json!({"heal": fault}))), nothing);
+    }
+    assert!(took(&mut room, 102, (2, 1)).0.is_some_and(|us| us < 60_000));
 }

@@ -1,7 +1,7 @@
 //! Something done with several at once, where no failure of one keeps it from the others.
 //!
-//! What heals is asked of every member before any failure is told: one that stops at the first would leave the
-//! rest broken.
+//! What heals is asked of every member before any failure is told: one that stops at the first would leave
+//! the rest broken.
 
 use std::future::poll_fn;
 use std::task::Poll;

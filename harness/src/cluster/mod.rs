@@ -40,7 +40,7 @@ use serde_json::Value;
 use self::containers::Containers;
 pub use self::every::every;
 use crate::events::EventLog;
-use crate::links::protocol::{Count, Pair, ProbeRound};
+use crate::links::protocol::{Count, Delayed, Pair, ProbeRound};
 
 /// What a cluster's methods give: boxed, so that a cluster can be chosen while running.
 pub type Async<'a, T> = Pin<Box<dyn Future<Output = anyhow::Result<T>> + Send + 'a>>;
@@ -228,15 +228,16 @@ pub trait Cluster: Send + Sync {
     /// The traffic up to now; what was under way when the last cut came is counted by then.
     fn traffic(&self) -> Async<'_, Traffic>;
 
-    /// How members that this cut separates talk all the same, where what is cut is not all that joins them:
-    /// in words for a person. None where no such way was found.
-    fn way_round<'a>(&'a self, cut: &'a Cut) -> Async<'a, Option<String>> {
-        let _ = cut;
+    /// How members talk past what carries their words in these directions, where that is not all that joins
+    /// them: in words for a person. None where no such way was found.
+    fn way_round<'a>(&'a self, pairs: &'a [Pair]) -> Async<'a, Option<String>> {
+        let _ = pairs;
         Box::pin(async { Ok(None) })
     }
 
-    /// How long the newest of what members said since the last question was on its way, in us, by direction.
-    fn delays(&self) -> Async<'_, Vec<(Pair, Vec<u64>)>> {
+    /// How long the newest of what members said since the last question was on its way, and by how much it is
+    /// held back, by direction.
+    fn delays(&self) -> Async<'_, Vec<Delayed>> {
         Box::pin(async { anyhow::bail!("the {} cluster does not measure that", self.name()) })
     }
 

@@ -31,14 +31,14 @@ use super::ports::PortPlan;
 use super::process_clock::Clocks;
 use super::settings::MemberSettings;
 use super::voice::Place;
-use super::{Async, ClockReading, Cluster, Cut, PortState, ProcessState, Traffic, every};
+use super::{Async, ClockReading, Cluster, PortState, ProcessState, Traffic, every};
 use crate::clock::RunClock;
 use crate::events::EventLog;
 use crate::host::spawner::Spawner;
 use crate::links::handle::Links;
 use crate::links::owner::{FOLDER_VARIABLE, MEMBER_VARIABLE, Marks};
 use crate::links::past::{self, LookOut};
-use crate::links::protocol::{EntranceSpec, LinkSpec, Pair, ProbeRound};
+use crate::links::protocol::{Delayed, EntranceSpec, LinkSpec, Pair, ProbeRound};
 use crate::links::rules::Rule;
 use crate::store::lock::TOKEN_VARIABLE;
 
@@ -447,20 +447,20 @@ impl Cluster for ProcessCluster {
         Box::pin(async move { Ok(Traffic { counts: self.links()?.counters().await? }) })
     }
 
-    fn way_round<'a>(&'a self, cut: &'a Cut) -> Async<'a, Option<String>> {
+    fn way_round<'a>(&'a self, pairs: &'a [Pair]) -> Async<'a, Option<String>> {
         Box::pin(async move {
             let marks = self.marks()?;
             let mut connected = tokio::task::spawn_blocking(move || past::connected(&marks)).await?;
             connected.extend(self.look_out().as_ref().map(LookOut::seen).unwrap_or_default());
-            let severed = |pair: &&Pair| cut.severs(**pair) || cut.severs(pair.back());
+            let joins = |pair: &&Pair| pairs.contains(pair) || pairs.contains(&pair.back());
             Ok(connected
                 .iter()
-                .find(severed)
+                .find(joins)
                 .map(|pair| format!("n{} and n{} are connected past the links", pair.from.0, pair.to.0)))
         })
     }
 
-    fn delays(&self) -> Async<'_, Vec<(Pair, Vec<u64>)>> {
+    fn delays(&self) -> Async<'_, Vec<Delayed>> {
         Box::pin(async move { self.links()?.delays().await })
     }
 

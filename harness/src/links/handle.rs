@@ -14,13 +14,15 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tokio::sync::{oneshot, watch};
 
-use super::protocol::{Answer, Command, Count, EntranceSpec, LinkSpec, Outcome, Pair, ProbeRound, Request};
+use super::protocol::{
+    Answer, Command, Count, Delayed, EntranceSpec, LinkSpec, Outcome, Pair, ProbeRound, Request,
+};
 use super::rules::Rule;
 use super::server::RENEWAL;
 use crate::host::spawner::Spawner;
 
 /// An answer that takes longer than this does not come. A round of probes on a machine that loses packets
-/// takes some seconds.
+/// takes some seconds, beside what it is told to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a probe may take once the control arrived.
 const PROBE_PATIENCE: Duration = Duration::from_millis(100);
@@ -57,16 +59,20 @@ impl Links {
     }
 
     async fn ask(&self, command: Command) -> anyhow::Result<Outcome> {
+        self.ask_within(command, PATIENCE).await
+    }
+
+    async fn ask_within(&self, command: Command, patience: Duration) -> anyhow::Result<Outcome> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = oneshot::channel();
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
         let line = serde_json::to_string(&Request { id, command }).context("encoding a command")?;
         self.lines.try_send(line).map_err(|_| anyhow!("the links take no commands"))?;
-        match tokio::time::timeout(PATIENCE, receiver).await {
+        match tokio::time::timeout(patience, receiver).await {
             Ok(Ok(Outcome::Refused(reason))) => bail!("the links refused: {reason}"),
             Ok(Ok(outcome)) => Ok(outcome),
             Ok(Err(_)) => bail!("the links are gone"),
-            Err(_) => bail!("the links gave no answer within {} s", PATIENCE.as_secs()),
+            Err(_) => bail!("the links gave no answer within {} s", patience.as_secs()),
         }
     }
 
@@ -105,8 +111,8 @@ impl Links {
         self.counts(Command::Counters).await
     }
 
-    /// How long what was handed on since the last question was on its way, in us, by direction.
-    pub async fn delays(&self) -> anyhow::Result<Vec<(Pair, Vec<u64>)>> {
+    /// How long what members said since the last question was on its way, by direction.
+    pub async fn delays(&self) -> anyhow::Result<Vec<Delayed>> {
         match self.ask(Command::Delays).await? {
             Outcome::Delays(delays) => Ok(delays),
             other => bail!("the links gave an unfitting answer: {other:?}"),
@@ -115,8 +121,9 @@ impl Links {
 
     /// One round of probes. A piece may take so much longer than usual; a probe connects, and then speaks.
     pub async fn probe(&self, slower: Duration) -> anyhow::Result<ProbeRound> {
-        let patience_ms = crate::clock::whole_milliseconds(PROBE_PATIENCE + slower * 2);
-        match self.ask(Command::Probe { patience_ms }).await? {
+        let patience = slower.saturating_mul(2).saturating_add(PROBE_PATIENCE);
+        let command = Command::Probe { patience_ms: crate::clock::whole_milliseconds(patience) };
+        match self.ask_within(command, patience.saturating_add(PATIENCE)).await? {
             Outcome::Probed(round) => Ok(round),
             other => bail!("the links gave an unfitting answer: {other:?}"),
         }

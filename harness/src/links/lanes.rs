@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::protocol::{Count, Pair};
+use super::protocol::{Count, Delayed, Pair};
 use super::rules::Rule;
 
 /// One direction of data: its rule and its counters.
@@ -23,7 +23,8 @@ pub struct Lane {
     pub dials_waiting: AtomicU64,
     /// Connections of members that the rule broke since the start, those included that were just made.
     pub refused: AtomicU64,
-    /// How long what was handed on since the last question for it was on its way, in us: the newest of it.
+    /// How long what members said and was handed on since the last question for it was on its way, in us: the
+    /// newest of it.
     delays: Mutex<VecDeque<u64>>,
 }
 
@@ -31,6 +32,11 @@ pub struct Lane {
 const MOST_DELAYS: usize = 256;
 
 impl Lane {
+    /// Under the same rule, with counters of its own: a probe goes as members' words go, and is none.
+    pub fn for_probes(&self) -> Arc<Self> {
+        Arc::new(Self { rule: self.rule.clone(), ..Self::default() })
+    }
+
     /// The rule in force.
     pub fn rule(&self) -> Rule {
         *self.rule.borrow()
@@ -112,11 +118,17 @@ impl Board {
         }
     }
 
-    /// How long the newest of what was handed on since the last question was on its way.
-    pub fn delays(&self) -> Vec<(Pair, Vec<u64>)> {
+    /// How long the newest of what members said since the last question was on its way, and by how much the
+    /// rules hold each direction back.
+    pub fn delays(&self) -> Vec<Delayed> {
         let taken =
             |lane: &Lane| std::mem::take(&mut *lane.delays.lock().unwrap_or_else(PoisonError::into_inner));
-        self.lanes.iter().map(|(pair, lane)| (*pair, taken(lane).into())).collect()
+        let of = |(pair, lane): (&Pair, &Arc<Lane>)| {
+            let Rule { delay_ms, jitter_ms, .. } = lane.rule();
+            let [latency_us, jitter_us] = [delay_ms, jitter_ms].map(|ms| ms.saturating_mul(1_000));
+            Delayed { pair: *pair, took_us: taken(lane).into(), latency_us, jitter_us }
+        };
+        self.lanes.iter().map(of).collect()
     }
 
     /// The counters of every lane.

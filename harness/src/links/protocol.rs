@@ -5,7 +5,9 @@
 //! answered.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
+use harness_core::condition::Delay;
 pub use harness_core::cut::Pair;
 use runs::member::MemberId;
 use serde::{Deserialize, Serialize};
@@ -73,7 +75,8 @@ pub enum Command {
     },
     /// Tell the counters.
     Counters,
-    /// Tell how long what was handed on since the last such question was on its way.
+    /// Tell how long what members said since the last such question was on its way, and by how much the rules
+    /// hold it back.
     Delays,
     /// Nothing but the renewal of the lease; not answered.
     Renew,
@@ -107,6 +110,27 @@ pub struct Count {
     pub refused: u64,
 }
 
+/// How late one direction is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delayed {
+    /// Which direction.
+    pub pair: Pair,
+    /// How long the newest of what members said since the last question was on its way.
+    pub took_us: Vec<u64>,
+    /// By how much what carries it holds it back at this moment.
+    pub latency_us: u64,
+    /// By up to how much more.
+    pub jitter_us: u64,
+}
+
+impl Delayed {
+    /// By how much it is held back.
+    pub fn by(&self) -> Delay {
+        let [latency, jitter] = [self.latency_us, self.jitter_us].map(Duration::from_micros);
+        Delay { latency, jitter }
+    }
+}
+
 /// What became of one probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {
@@ -133,8 +157,8 @@ pub enum Outcome {
     Done(Vec<Count>),
     /// The probes.
     Probed(ProbeRound),
-    /// How long the newest of what was handed on was on its way, in us, by direction.
-    Delays(Vec<(Pair, Vec<u64>)>),
+    /// How long the newest of what members said was on its way, by direction.
+    Delays(Vec<Delayed>),
     /// An address to listen on is taken.
     Busy(SocketAddr),
     /// Refused, with the reason.

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::protocol::{Answer, Command, Count, LinkSpec, Outcome, Pair, ProbeRound, Request};
+use super::protocol::{Answer, Command, Count, Delayed, LinkSpec, Outcome, Pair, ProbeRound, Request};
 use super::rules::{Mode, Rule};
 use super::server::{Ended, serve};
 
@@ -80,6 +80,13 @@ impl Bench {
     async fn count(&mut self, pair: Pair) -> Count {
         match self.ask(Command::Counters).await {
             Outcome::Done(counts) => *counts.iter().find(|count| count.pair == pair).expect("the pair"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn delayed(&mut self, pair: Pair) -> Delayed {
+        match self.ask(Command::Delays).await {
+            Outcome::Delays(all) => all.into_iter().find(|one| one.pair == pair).expect("the pair"),
             other => panic!("{other:?}"),
         }
     }
@@ -205,6 +212,23 @@ async fn a_delay_keeps_the_order_and_the_distance() {
     near.write_all(b"b").await.expect("written");
     expect(&mut far, b"ab").await;
     assert!(sent.elapsed() >= delay, "came after {:?}", sent.elapsed());
+}
+
+#[tokio::test]
+async fn probes_go_as_members_words_go_and_are_neither_counted_nor_measured_as_such() {
+    let mut bench = Bench::start(LONG_LEASE).await;
+    bench.set(there(), Rule { delay_ms: 20, ..Rule::default() }).await;
+    let round = bench.probe().await;
+    let took = round.probes.iter().find(|probe| probe.pair == there()).expect("the pair").took_us;
+    assert!(took.expect("it arrived") >= 20_000, "{took:?}");
+    let (count, delayed) = (bench.count(there()).await, bench.delayed(there()).await);
+    assert_eq!((count.forwarded, delayed.latency_us), (0, 20_000));
+    assert!(delayed.took_us.is_empty(), "{delayed:?}");
+    let (mut near, mut far) = bench.connection().await;
+    near.write_all(b"word").await.expect("written");
+    expect(&mut far, b"word").await;
+    let said = bench.delayed(there()).await.took_us;
+    assert!(matches!(said.as_slice(), [took] if *took >= 20_000), "{said:?}");
 }
 
 /// Whether a probe went through, by direction.

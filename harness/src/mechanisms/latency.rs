@@ -6,21 +6,23 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use harness_core::condition::Delay;
 use harness_core::cut::Pair;
-use harness_core::fault::in_force::InForce;
+use harness_core::fault::in_force::{Expected, InForce};
 use harness_core::mechanism::Mechanism;
 use harness_core::mechanism::latency::{LATENCY, Slow};
 use harness_core::proof::Proof;
 use runs::member::MemberId;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::{Asked, At, Driver};
-use crate::clock::RunNs;
-use crate::cluster::{Async, Cluster};
-use crate::mechanisms::proof::given::{Given, were_quick, were_slow};
+use crate::clock::{RunNs, nanoseconds};
+use crate::cluster::{Async, Cluster, every};
+use crate::links::protocol::{Delayed, ProbeRound};
+use crate::mechanisms::proof::given::{Given, are_held, control_was_quick, were_quick, were_slow};
 use crate::mechanisms::proof::network;
 
 /// What does it.
-pub(super) const DRIVERS: &[&dyn Driver] = &[&Held { by: &Links }, &Held { by: &Queues }];
+pub(super) const DRIVERS: &[&dyn Driver] = &[&Delays { by: &Links }, &Delays { by: &Queues }];
 
 /// The device of agents that holds packets back.
 const QUEUE: &str = "queue";
@@ -39,8 +41,8 @@ trait Holds: Send + Sync {
 
     fn end<'a>(&'a self, at: &'a At<'a>) -> Async<'a, ()>;
 
-    /// How long what was handed on since the last look was on its way.
-    fn given<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Given>;
+    /// How long what members said since the last look was on its way, and by how much it is held back.
+    fn told<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Vec<Delayed>>;
 }
 
 /// Links of local processes.
@@ -59,8 +61,8 @@ impl Holds for Links {
         Box::pin(async move { at.cluster.heal(at.fault).await.map(drop) })
     }
 
-    fn given<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Given> {
-        Box::pin(async move { Ok(at.cluster.delays().await?.into_iter().collect()) })
+    fn told<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Vec<Delayed>> {
+        at.cluster.delays()
     }
 }
 
@@ -75,38 +77,52 @@ impl Holds for Queues {
     fn begin<'a>(&'a self, at: &'a At<'a>) -> Async<'a, ()> {
         Box::pin(async move {
             let Slow { pairs, delay: Delay { latency, jitter } } = at.act()?;
-            for to in receivers(pairs) {
+            let (latency, jitter) = (whole_us(*latency), whole_us(*jitter));
+            let begun = receivers(pairs).into_iter().map(|to| {
                 let from: Vec<u64> =
                     pairs.iter().filter(|pair| pair.to == to).map(|pair| pair.from.0).collect();
-                let (latency, jitter) = (latency.as_micros(), jitter.as_micros());
                 let slow =
                     json!({"fault": at.fault, "from": from, "latency_us": latency, "jitter_us": jitter});
-                at.cluster.device(to, QUEUE, json!({"slow": slow})).await?;
-            }
-            Ok(())
+                at.cluster.device(to, QUEUE, json!({"slow": slow}))
+            });
+            every(begun).await.map(drop)
         })
     }
 
     fn end<'a>(&'a self, at: &'a At<'a>) -> Async<'a, ()> {
         Box::pin(async move {
-            for to in receivers(&at.act::<Slow>()?.pairs) {
-                at.cluster.device(to, QUEUE, json!({"heal": at.fault})).await?;
-            }
-            Ok(())
+            let receivers = receivers(&at.act::<Slow>()?.pairs);
+            let heal = |to| at.cluster.device(to, QUEUE, json!({"heal": at.fault}));
+            every(receivers.into_iter().map(heal)).await.map(drop)
         })
     }
 
-    fn given<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Given> {
+    fn told<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Vec<Delayed>> {
         Box::pin(async move {
-            let mut given = Given::new();
-            for to in at.cluster.members() {
+            let asked = at.cluster.members().iter().map(async |to| {
                 let told = at.cluster.device(*to, QUEUE, json!("report")).await?;
-                let told: Vec<(u64, Vec<u64>)> = serde_json::from_value(told).context("reading a queue")?;
-                given.extend(told.into_iter().map(|(from, took)| (Pair::new(MemberId(from), *to), took)));
-            }
-            Ok(given)
+                let told: Vec<Held> = serde_json::from_value(told).context("reading a queue")?;
+                let of = |Held { from, took_us, latency_us, jitter_us }| {
+                    Delayed { pair: Pair::new(MemberId(from), *to), took_us, latency_us, jitter_us }
+                };
+                Ok(told.into_iter().map(of).collect::<Vec<Delayed>>())
+            });
+            Ok(every(asked).await?.concat())
         })
     }
+}
+
+/// What a queue tells of a peer.
+#[derive(Deserialize)]
+struct Held {
+    from: u64,
+    took_us: Vec<u64>,
+    latency_us: u64,
+    jitter_us: u64,
+}
+
+fn whole_us(time: Duration) -> u64 {
+    nanoseconds(time) / 1000
 }
 
 fn receivers(pairs: &[Pair]) -> BTreeSet<MemberId> {
@@ -114,27 +130,27 @@ fn receivers(pairs: &[Pair]) -> BTreeSet<MemberId> {
 }
 
 /// Words that one of these holds back.
-struct Held {
+struct Delays {
     by: &'static dyn Holds,
 }
 
-/// All directions that are slow and let something pass, by how much.
+/// All directions that are to be slow, by how much.
 fn slow(in_force: &InForce, members: &[MemberId]) -> BTreeMap<Pair, Delay> {
-    let absent = in_force.absent();
-    let there = members.iter().filter(|member| !absent.contains(member));
-    let pairs = there.clone().flat_map(|from| there.clone().map(|to| Pair::new(*from, *to)));
-    let links = pairs.map(|pair| (pair, in_force.link(pair)));
-    links
-        .filter(|(_, link)| link.severed.is_none() && !link.delay.is_none())
-        .map(|(pair, link)| (pair, link.delay))
-        .collect()
+    let pairs = members.iter().flat_map(|from| members.iter().map(|to| Pair::new(*from, *to)));
+    let delays = pairs.map(|pair| (pair, in_force.link(pair).delay));
+    delays.filter(|(_, delay)| !delay.is_none()).collect()
 }
 
-/// What a look shows: how long what was sent took, and how long probes took.
+/// What a look shows.
 #[derive(Default)]
 struct Seen {
-    given: Given,
+    /// How long what members said took.
+    said: Given,
+    /// How long probes took.
     probes: Given,
+    control: Vec<u64>,
+    /// By how much what carries it holds it back.
+    held: BTreeMap<Pair, Delay>,
 }
 
 impl Seen {
@@ -143,9 +159,36 @@ impl Seen {
             of.entry(pair).or_default().extend(took);
         }
     }
+
+    fn told(&mut self, told: Vec<Delayed>) {
+        self.held = told.iter().map(|one| (one.pair, one.by())).collect();
+        Self::add(&mut self.said, told.into_iter().map(|one| (one.pair, one.took_us)));
+    }
+
+    fn probed(&mut self, round: &ProbeRound) {
+        let arrived = round.probes.iter().filter_map(|probe| Some((probe.pair, vec![probe.took_us?])));
+        Self::add(&mut self.probes, arrived);
+        self.control.extend(round.control_us);
+    }
 }
 
-impl Held {
+/// What of these is of these directions.
+fn of(given: &Given, is_one: impl Fn(&Pair) -> bool) -> Given {
+    given.iter().filter(|(pair, _)| is_one(pair)).map(|(pair, took)| (*pair, took.clone())).collect()
+}
+
+/// What was seen of it when it was proven.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// Members' words were slow.
+    Felt,
+    /// Other faults let nothing pass.
+    Hidden,
+}
+
+const NOTHING_SAID: &str = "members said nothing in any of its directions, so nothing shows it";
+
+impl Delays {
     /// Has probes sent, and looks how long they and what members say take, until that is as is wanted and
     /// there is enough of it.
     async fn look(
@@ -158,33 +201,30 @@ impl Held {
         let deadline = Instant::now() + patience;
         let mut seen = Seen::default();
         loop {
-            // Where nothing is in force it was looked at already that everybody reaches everybody.
-            let mut network = None;
-            if !at.in_force.is_empty() {
-                network = Some(network::is_as_expected(&**at.cluster, at.in_force).await?);
-            }
-            let round = at.cluster.probe(Duration::from_nanos(at.in_force.slows_ns())).await?;
-            let arrived = round.probes.iter().filter_map(|probe| Some((probe.pair, vec![probe.took_us?])));
-            Seen::add(&mut seen.probes, arrived);
-            Seen::add(&mut seen.given, self.by.given(at).await?);
-            let shown = judge(&seen);
-            let proof = match network {
-                Some(network) => network.and(shown),
-                None => shown,
-            };
+            let (network, round) = network::expected_round(&**at.cluster, at.in_force).await?;
+            seen.probed(&round);
+            seen.told(self.by.told(at).await?);
+            let proof = network.and(judge(&seen));
             if proof.holds && enough(&seen) || Instant::now() >= deadline {
                 return Ok(proof);
             }
+            // What was on its way before counts no more.
             if enough(&seen) {
-                // What was on its way before counts no more.
                 seen = Seen::default();
+            } else if !proof.holds {
+                seen.said.retain(|_, took| took.len() < ENOUGH);
             }
             tokio::time::sleep(GLANCE).await;
         }
     }
+
+    /// Whether members' words go past what holds them back.
+    async fn past(at: &At<'_>, pairs: &[Pair]) -> anyhow::Result<Option<Proof>> {
+        Ok(at.cluster.way_round(pairs).await?.map(|way| Proof::new(false, way)))
+    }
 }
 
-impl Driver for Held {
+impl Driver for Delays {
     fn mechanism(&self) -> &'static Mechanism {
         &LATENCY
     }
@@ -203,55 +243,102 @@ impl Driver for Held {
 
     /// What was on its way before is forgotten.
     fn settle<'a>(&'a self, at: &'a At<'a>) -> Async<'a, ()> {
-        Box::pin(async move { self.by.given(at).await.map(drop) })
+        Box::pin(async move { self.by.told(at).await.map(drop) })
     }
 
+    /// In each direction what members said is slow, where they said anything, and so is a probe; in all
+    /// others none is. Where other faults let nothing pass, only what holds words back can be looked at.
     fn bites<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Proof> {
         Box::pin(async move {
             let Slow { pairs, delay } = at.act()?;
             let all = slow(at.in_force, at.cluster.members());
-            let own: BTreeMap<Pair, Delay> = all
-                .iter()
-                .filter(|(pair, _)| pairs.contains(pair))
-                .map(|(pair, delay)| (*pair, *delay))
-                .collect();
-            if own.is_empty() {
-                return Ok(Proof::new(
-                    true,
-                    "other faults let nothing pass in any of its directions".to_owned(),
-                ));
-            }
-            let enough =
-                |seen: &Seen| own.keys().all(|pair| seen.given.get(pair).map_or(0, Vec::len) >= ENOUGH);
-            let nothing = || Proof::new(false, "nothing was sent in any of its directions".to_owned());
-            let judge = |seen: &Seen| {
-                let slow = were_slow(&own, &seen.given).unwrap_or_else(nothing);
-                slow.and(were_quick(&all, delay.latency, &seen.probes))
+            let absent = at.in_force.absent();
+            let passes = |pair: &Pair| {
+                let is_there = !absent.contains(&pair.from) && !absent.contains(&pair.to);
+                is_there && at.in_force.expected(*pair) == Expected::Arrives
             };
-            self.look(at, PATIENCE + delay.most() * 4, enough, judge).await
+            let own: BTreeMap<Pair, Delay> = pairs
+                .iter()
+                .filter(|pair| passes(pair))
+                .filter_map(|pair| Some((*pair, *all.get(pair)?)))
+                .collect();
+            let enough =
+                |seen: &Seen| own.keys().all(|pair| seen.said.get(pair).map_or(0, Vec::len) >= ENOUGH);
+            let judge = |seen: &Seen| {
+                let held = are_held(&all, &seen.held);
+                let given = if own.is_empty() {
+                    Proof::new(true, "other faults let nothing pass in any of its directions".to_owned())
+                } else {
+                    let said = were_slow(&own, &seen.said);
+                    let probed = were_slow(&own, &seen.probes);
+                    let nothing = |words: &str| Proof::new(false, words.to_owned());
+                    said.unwrap_or_else(|| nothing(NOTHING_SAID))
+                        .and(labelled("probes", probed.unwrap_or_else(|| nothing("none arrived"))))
+                };
+                let control = control_was_quick(delay.latency, &seen.control);
+                let others = of(&seen.probes, |pair| !all.contains_key(pair));
+                let others = were_quick(&BTreeMap::new(), delay.latency, &others);
+                let others = others.map(|proof| labelled("other probes", proof));
+                [Some(held), Some(control), others].into_iter().flatten().fold(given, Proof::and)
+            };
+            // What is seen is as slow as all faults together make it, and one look waits for that twice.
+            let longest = Duration::from_nanos(at.in_force.slows_ns());
+            let proof = self.look(at, PATIENCE + longest * 4, enough, judge).await?;
+            if proof.holds {
+                at.keep(if own.is_empty() { Shown::Hidden } else { Shown::Felt });
+            }
+            Ok(Self::past(at, pairs).await?.into_iter().fold(proof, Proof::and))
         })
     }
 
+    /// What members said until its end was slow; and something must have been said that it could hit.
     fn undo<'a>(&'a self, at: &'a At<'a>, _: RunNs) -> Async<'a, Option<Proof>> {
         Box::pin(async move {
             let Slow { pairs, delay } = at.act()?;
-            let given = self.by.given(at).await;
+            let (past, told) = (Self::past(at, pairs).await, self.by.told(at).await);
             self.by.end(at).await?;
-            let wanted = pairs.iter().map(|pair| (*pair, *delay)).collect();
-            Ok(were_slow(&wanted, &given?))
+            let mut seen = Seen::default();
+            seen.told(told?);
+            let wanted: BTreeMap<Pair, Delay> = pairs.iter().map(|pair| (*pair, *delay)).collect();
+            let is_held = |pair| seen.held.get(pair).is_some_and(|held| held.latency >= delay.latency);
+            let proof = were_slow(&wanted, &seen.said).unwrap_or_else(|| match at.kept::<Shown>() {
+                Some(Shown::Felt) => Proof::new(true, "members said nothing since that look".to_owned()),
+                Some(Shown::Hidden) if pairs.iter().all(is_held) => Proof::new(
+                    true,
+                    "other faults let nothing pass, and each of its directions was held back".to_owned(),
+                ),
+                Some(Shown::Hidden) | None => Proof::new(false, NOTHING_SAID.to_owned()),
+            });
+            Ok(Some(past?.into_iter().fold(proof, Proof::and)))
         })
     }
 
+    /// In each of its directions what is still held back, and what members' words and probes still take
+    /// longer, is other faults' doing alone.
     fn gone<'a>(&'a self, at: &'a At<'a>) -> Async<'a, Option<Proof>> {
         Box::pin(async move {
             let Slow { pairs, delay } = at.act()?;
             let rest = slow(at.in_force, at.cluster.members());
             let judge = |seen: &Seen| {
-                let own = seen.probes.iter().filter(|(pair, _)| pairs.contains(pair));
-                were_quick(&rest, delay.latency, &own.map(|(pair, took)| (*pair, took.clone())).collect())
+                let held = are_held(&rest, &seen.held);
+                let said = were_quick(&rest, delay.latency, &of(&seen.said, |pair| pairs.contains(pair)));
+                // A probe that connects and then speaks is slow twice, so those of slow directions tell less.
+                let own = |pair: &Pair| pairs.contains(pair) && !rest.contains_key(pair);
+                let probed = were_quick(&rest, delay.latency, &of(&seen.probes, own));
+                let seen = [said, probed.map(|proof| labelled("probes", proof))];
+                seen.into_iter().flatten().fold(held, Proof::and)
             };
-            // What was held when it ended is still to come.
+            // What was held when it ended is still to come, and tells nothing.
+            tokio::time::sleep(delay.most()).await;
+            self.by.told(at).await?;
             self.look(at, PATIENCE + delay.most(), |_| true, judge).await.map(Some)
         })
     }
+}
+
+/// With what it is of before its words.
+fn labelled(what: &str, mut proof: Proof) -> Proof {
+    let words = proof.detail.evidence.take().unwrap_or_default();
+    proof.detail.evidence = Some(format!("{what}: {words}"));
+    proof
 }

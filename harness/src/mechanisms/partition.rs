@@ -54,7 +54,7 @@ impl Driver for Cuts {
     fn undo<'a>(&'a self, at: &'a At<'a>, _: RunNs) -> Async<'a, Option<Proof>> {
         Box::pin(async move {
             let cut: &Cut = at.act()?;
-            let way = at.cluster.way_round(cut).await;
+            let way = at.cluster.way_round(&cut.pairs).await;
             let after = at.cluster.heal(at.fault).await?;
             let before = at.kept().unwrap_or_default();
             Ok(Some(network::at_the_end_of_a_cut(cut, &before, &after, way?)))

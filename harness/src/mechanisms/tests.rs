@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use harness_core::condition::LinkCondition;
+use harness_core::condition::{Delay, LinkCondition};
 use harness_core::cut::Pair;
 use harness_core::fault::Server;
 use harness_core::fault::application::{Harm, Holder};
@@ -18,11 +18,12 @@ use harness_core::parameter::Parameters;
 use harness_systems::{Order, Ran};
 use runs::events::{Event, Said, Stamped};
 use runs::member::MemberId;
+use serde_json::Value;
 
 use super::*;
 use crate::cluster::{ClockReading, Cut, PortState, ProcessState, Severing, Traffic};
 use crate::events::EventLog;
-use crate::links::protocol::{Count, ProbeRound, Probed};
+use crate::links::protocol::{Count, Delayed, ProbeRound, Probed};
 use crate::mechanisms::proof::applications::{
     ApplicationsSeen, application_is_harmed, application_is_well, at_the_end_of_a_cut_application,
 };
@@ -44,10 +45,23 @@ struct Lying {
     forwarded: u64,
     refused: u64,
     way_round: Option<String>,
-    /// How long what is sent in each direction takes, in us.
+    /// How long what members say in each direction takes, in us; where nobody is named they say nothing.
     took: BTreeMap<Pair, u64>,
+    /// How long probes take.
+    probes: BTreeMap<Pair, u64>,
+    /// By how much each direction is held back.
+    held: BTreeMap<Pair, Delay>,
+    /// Where members' packets wait in queues, who refuses to be told anything of them.
+    refuses: Option<MemberId>,
+    /// Who was told to be slow, and who to heal.
+    ordered: Mutex<Vec<(MemberId, bool, bool)>>,
     /// Where clocks can be shifted on the first tries alone, how many are left.
     clocks_can: Option<AtomicUsize>,
+    /// How often what is told first was on its way before, and so was quick.
+    early: AtomicUsize,
+    /// How it is asked at its end: whether members say nothing any more by then.
+    ends_silent: Option<bool>,
+    silent: AtomicBool,
     events: EventLog,
 }
 
@@ -72,7 +86,14 @@ impl Lying {
             refused: 0,
             way_round: None,
             took: BTreeMap::new(),
+            probes: BTreeMap::new(),
+            held: BTreeMap::new(),
+            refuses: None,
+            ordered: Mutex::default(),
             clocks_can: None,
+            early: AtomicUsize::new(0),
+            ends_silent: None,
+            silent: AtomicBool::new(false),
             events,
         };
         for member in in_force.killed() {
@@ -88,6 +109,8 @@ impl Lying {
         let slow = |pair: &Pair| in_force.link(*pair).delay.latency.as_micros();
         all.took =
             pairs.iter().map(|pair| (*pair, 300 + u64::try_from(slow(pair)).expect("not so slow"))).collect();
+        all.probes = all.took.clone();
+        all.held = pairs.iter().map(|pair| (*pair, in_force.link(*pair).delay)).collect();
         all.lost = pairs.into_iter().filter(|pair| in_force.severs(*pair)).collect();
         all
     }
@@ -110,10 +133,21 @@ impl Lying {
     }
 
     async fn bites(self, action: &Action, in_force: &InForce) -> bool {
-        let (cluster, kept): (Arc<dyn Cluster>, _) = (Arc::new(self), Kept::default());
-        let driver = on(action.mechanism(), &*cluster).expect("it can");
+        self.bites_and_ends(action, in_force).await.0
+    }
+
+    /// Whether it bites, and whether what is seen at its end says that it did until then.
+    async fn bites_and_ends(self, action: &Action, in_force: &InForce) -> (bool, bool) {
+        let ends = self.ends_silent;
+        let (this, kept) = (Arc::new(self), Kept::default());
+        let cluster: Arc<dyn Cluster> = Arc::<Self>::clone(&this);
+        let driver = kept.driver(action.mechanism(), &*cluster).expect("it can");
         let at = At { cluster: &cluster, applications: None, fault: "F1", action, in_force, kept: &kept };
-        bites(driver, &at).await.expect("it can be asked").holds
+        let bit = bites(driver, &at).await.expect("it can be asked").holds;
+        let Some(silent) = ends else { return (bit, true) };
+        this.silent.store(silent, Ordering::Relaxed);
+        let seen = driver.undo(&at, 0).await.expect("it can be undone");
+        (bit, seen.is_none_or(|seen| seen.holds))
     }
 
     async fn healed(self, action: &Action, rest: &InForce) -> bool {
@@ -177,20 +211,44 @@ impl Cluster for Lying {
     }
 
     fn can_delay(&self) -> Result<(), String> {
+        if self.refuses.is_none() { Ok(()) } else { Err("there are queues".to_owned()) }
+    }
+
+    fn can_use(&self, _: &str) -> Result<(), String> {
         Ok(())
     }
 
-    fn delays(&self) -> Async<'_, Vec<(Pair, Vec<u64>)>> {
-        said(self.took.iter().map(|(pair, took)| (*pair, vec![*took; 5])).collect())
+    fn device<'a>(&'a self, member: MemberId, _: &'a str, order: Value) -> Async<'a, Value> {
+        let of = |key: &str| order.get(key).is_some();
+        self.ordered.lock().expect("nobody panicked").push((member, of("slow"), of("heal")));
+        let refuses = self.refuses == Some(member);
+        Box::pin(async move {
+            anyhow::ensure!(!refuses, "n{} refuses", member.0);
+            Ok(Value::Array(Vec::new()))
+        })
     }
 
-    fn way_round<'a>(&'a self, _: &'a Cut) -> Async<'a, Option<String>> {
+    fn delays(&self) -> Async<'_, Vec<Delayed>> {
+        let early = self.early.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        let is_early = early.is_ok();
+        let told = |(pair, by): (&Pair, &Delay)| {
+            let took = self.took.get(pair).filter(|_| !self.silent.load(Ordering::Relaxed));
+            let took = took.map(|took| if is_early { 300 } else { *took });
+            let [latency_us, jitter_us] =
+                [by.latency, by.jitter].map(|time| u64::try_from(time.as_micros()).expect("not so slow"));
+            let took_us = took.map(|took| vec![took; 5]).unwrap_or_default();
+            Delayed { pair: *pair, took_us, latency_us, jitter_us }
+        };
+        said(self.held.iter().map(told).collect())
+    }
+
+    fn way_round<'a>(&'a self, _: &'a [Pair]) -> Async<'a, Option<String>> {
         said(self.way_round.clone())
     }
 
     fn probe(&self, _: Duration) -> Async<'_, ProbeRound> {
         let pairs = MEMBERS.iter().flat_map(|from| MEMBERS.map(|to| Pair::new(*from, to)));
-        let took = |pair| self.took.get(&pair).copied().unwrap_or(90);
+        let took = |pair| self.probes.get(&pair).copied().unwrap_or(90);
         let probed = |pair| Probed { pair, took_us: (!self.lost.contains(&pair)).then(|| took(pair)) };
         let probes = pairs.filter(|pair| pair.from != pair.to).map(probed).collect();
         said(ProbeRound { probes, control_us: self.control.then_some(90) })
@@ -237,7 +295,7 @@ impl Cluster for Lying {
     }
 
     fn heal<'a>(&'a self, _: &'a str) -> Async<'a, Traffic> {
-        nobody_asks()
+        self.traffic()
     }
 
     fn shift_clock<'a>(&'a self, _: &'a [MemberId], _: i64) -> Async<'a, ()> {
@@ -330,21 +388,135 @@ async fn a_shifted_clock_is_proven_by_its_own_reading_and_the_right_ones_of_all_
     assert!(!shifted.healed(&shift, &rest).await, "what was asked for while it was in force is a leak now");
 }
 
+fn slow_first(parameters: &str) -> Action {
+    let parameters = Parameters::read(LATENCY.parameters, parameters).expect("parameters");
+    Slow::around(MEMBERS[0], &MEMBERS, &parameters).into()
+}
+
+fn set(all: &mut BTreeMap<Pair, u64>, pair: (u64, u64), us: u64) {
+    *all.get_mut(&Pair::from(pair)).expect("a direction") = us;
+}
+
 #[tokio::test]
-async fn what_is_slow_is_proven_by_how_long_things_took_and_how_quick_others_were() {
-    let parameters = Parameters::read(LATENCY.parameters, "latency=50ms").expect("parameters");
-    let slow = Action::from(Slow::around(MEMBERS[0], &MEMBERS, &parameters));
+async fn what_is_slow_is_proven_by_how_long_members_words_took_and_how_quick_others_were() {
+    let slow = slow_first("latency=50ms");
     let in_force = InForce::only("F1", &slow);
     let truth = || Lying::truth(&in_force);
-    assert!(truth().bites(&slow, &in_force).await);
-    let quick = truth().with(|all| *all.took.get_mut(&Pair::from((1, 2))).expect("a direction") = 300);
-    assert!(!quick.bites(&slow, &in_force).await, "one direction is as quick as ever");
-    let all_slow = truth().with(|all| all.took.values_mut().for_each(|took| *took = 50_300));
-    assert!(!all_slow.bites(&slow, &in_force).await, "everything is slow");
-    assert!(!truth().with(|all| all.took.clear()).bites(&slow, &in_force).await, "nothing was sent");
+    let bites = async |change: fn(&mut Lying)| truth().with(change).bites(&slow, &in_force).await;
+    assert!(bites(|_| ()).await);
+    assert!(!bites(|all| set(&mut all.took, (1, 2), 300)).await, "one direction is as quick as ever");
+    assert!(!bites(|all| set(&mut all.probes, (1, 2), 300)).await, "in one a probe is");
+    assert!(!bites(|all| set(&mut all.probes, (2, 3), 50_300)).await, "one is slow that nobody made so");
+    assert!(
+        !bites(|all| all.held.retain(|pair, _| *pair != Pair::from((3, 1)))).await,
+        "nothing holds one back"
+    );
+    assert!(!bites(|all| all.took.clear()).await, "probes alone were slow");
+    assert!(!bites(|all| all.control = false).await, "there is no control");
+    let past = |all: &mut Lying| all.way_round = Some("n1 and n2 are connected past the links".to_owned());
+    assert!(!bites(past).await, "members talk past what holds them back");
+    let others_silent = |all: &mut Lying| all.took.retain(|pair, _| *pair == Pair::from((1, 2)));
+    assert!(bites(others_silent).await, "who has nothing to say is shown by probes");
+    let early = truth().with(|all| {
+        others_silent(all);
+        all.early = AtomicUsize::new(2);
+    });
+    assert!(early.bites(&slow, &in_force).await, "what was on its way before counts no more");
+}
+
+#[tokio::test]
+async fn what_is_slow_is_gone_only_when_each_direction_is_as_quick_as_other_faults_let_it_be() {
+    let slow = slow_first("latency=50ms");
+    let in_force = InForce::only("F1", &slow);
+    let other = InForce::only("F2", &slow_first("latency=20ms"));
+    for rest in [InForce::default(), other] {
+        let gone = async |change: fn(&mut Lying)| Lying::truth(&rest).with(change).healed(&slow, &rest).await;
+        assert!(gone(|_| ()).await);
+        assert!(
+            !gone(|all| *all.took.get_mut(&Pair::from((3, 1))).expect("one") += 50_000).await,
+            "half of it"
+        );
+        let held = |all: &mut Lying| {
+            let one = all.held.get_mut(&Pair::from((1, 3))).expect("a direction");
+            one.latency += Duration::from_millis(50);
+        };
+        assert!(!gone(held).await, "one direction is held back still");
+        assert!(!Lying::truth(&in_force).healed(&slow, &rest).await, "it is slow still");
+    }
     let rest = InForce::default();
-    assert!(Lying::truth(&rest).healed(&slow, &rest).await);
-    assert!(!truth().healed(&slow, &rest).await, "it is slow still");
+    let probe = Lying::truth(&rest).with(|all| set(&mut all.probes, (3, 1), 50_300));
+    assert!(!probe.healed(&slow, &rest).await, "one probe of four is slow");
+}
+
+#[tokio::test]
+async fn what_is_slow_beside_a_cut_is_looked_at_where_it_is_held_back() {
+    let slow = slow_first("latency=50ms");
+    let mut both = InForce::only("F1", &slow);
+    both.insert("F2", Cut::between(&[first(), MEMBERS[1..].to_vec()], Severing::Silence).into());
+    let silent = || Lying::truth(&both).with(|all| all.took.clear());
+    assert!(silent().bites(&slow, &both).await);
+    let nothing = silent().with(|all| all.held.values_mut().for_each(|by| *by = Delay::default()));
+    assert!(!nothing.bites(&slow, &both).await, "nothing holds it back");
+    let one = silent().with(|all| all.held.retain(|pair, _| *pair != Pair::from((3, 1))));
+    assert!(!one.bites(&slow, &both).await, "one direction is not held back");
+}
+
+#[tokio::test]
+async fn the_end_of_what_is_slow_says_nothing_where_members_never_said_anything() {
+    let slow = slow_first("latency=50ms");
+    let in_force = InForce::only("F1", &slow);
+    let ends = |silent| Lying::truth(&in_force).with(|all| all.ends_silent = Some(silent));
+    assert_eq!(ends(false).bites_and_ends(&slow, &in_force).await, (true, true));
+    assert_eq!(ends(true).bites_and_ends(&slow, &in_force).await, (true, true), "they had before");
+    let never = ends(true).with(|all| all.took.clear());
+    assert_eq!(never.bites_and_ends(&slow, &in_force).await, (false, false));
+    let quick = ends(false).with(|all| set(&mut all.took, (1, 2), 300));
+    assert_eq!(quick.bites_and_ends(&slow, &in_force).await, (false, false));
+}
+
+#[tokio::test]
+async fn a_member_that_refuses_leaves_no_other_one_slow() {
+    let slow = slow_first("latency=50ms");
+    for refuses in MEMBERS {
+        let lying = Lying::truth(&InForce::default()).with(|all| all.refuses = Some(refuses));
+        let (this, kept, in_force) = (Arc::new(lying), Kept::default(), InForce::default());
+        let cluster: Arc<dyn Cluster> = Arc::<Lying>::clone(&this);
+        let driver = kept.driver(&LATENCY, &*cluster).expect("it can");
+        let at = At {
+            cluster: &cluster,
+            applications: None,
+            fault: "F1",
+            action: &slow,
+            in_force: &in_force,
+            kept: &kept,
+        };
+        let failure = inject(driver, &at, Box::new(|| Ok(())), || 0).await.expect_err("one refuses");
+        assert_eq!(failure.to_string(), format!("n{} refuses", refuses.0));
+        let all = this.ordered.lock().expect("nobody panicked").clone();
+        let told = |is: fn(&(MemberId, bool, bool)) -> bool| all.iter().filter(|one| is(one)).count();
+        assert_eq!((told(|one| one.1), told(|one| one.2)), (3, 3), "n{} refuses: {all:?}", refuses.0);
+    }
+}
+
+#[tokio::test]
+async fn what_could_not_be_written_down_is_not_done_and_not_undone() {
+    let slow = slow_first("latency=50ms");
+    let lying = Lying::truth(&InForce::default()).with(|all| all.refuses = Some(MemberId(9)));
+    let (this, kept, in_force) = (Arc::new(lying), Kept::default(), InForce::default());
+    let cluster: Arc<dyn Cluster> = Arc::<Lying>::clone(&this);
+    let driver = kept.driver(&LATENCY, &*cluster).expect("it can");
+    let at = At {
+        cluster: &cluster,
+        applications: None,
+        fault: "F1",
+        action: &slow,
+        in_force: &in_force,
+        kept: &kept,
+    };
+    let full = || anyhow::bail!("the disk is full");
+    assert!(inject(driver, &at, Box::new(full), || 0).await.is_err());
+    assert!(this.ordered.lock().expect("nobody panicked").is_empty());
+    assert_eq!(inject(driver, &at, Box::new(|| Ok(())), || 7).await.expect("it can be"), Some(7));
 }
 
 #[tokio::test]

@@ -38,6 +38,8 @@ pub(crate) struct Around {
     pub(crate) peers: Vec<(Peer, IpAddr)>,
     /// The UDP port of datagrams that no fault may hit.
     pub(crate) control_port: u16,
+    /// The UDP port of probes, which go as members' packets go and are none.
+    pub(crate) probe_port: u16,
 }
 
 /// A device.

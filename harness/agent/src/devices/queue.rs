@@ -2,7 +2,8 @@
 //!
 //! A rule at the input hook marks a packet with its sender's place and hands it to the queue; a thread of
 //! this device lets each one in when its time has come, in the order in which they came. What this is not
-//! asked for never meets the queue: the rules name the peers, and none stands while nothing is slow.
+//! asked for never meets the queue: the rules name the peers, and none stands while nothing is slow. Probes
+//! wait as members' packets do, and are marked as such: what is told is how long members' packets waited.
 //!
 //! - The table belongs to its socket and the rules let pass where nobody listens, so a network is as ever the
 //!   moment the agent is gone.
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -27,7 +29,7 @@ use serde_json::{Value, json};
 
 use super::{Around, Device};
 use crate::netfilter::kernel_name;
-use crate::netfilter::netlink::Netlink;
+use crate::netfilter::netlink::{Netlink, NetlinkError};
 use crate::netfilter::rules::{Batch, Rule, Step, Verdict};
 use crate::netfilter::wire::{Messages, Writer, flag, kind};
 use crate::protocol::Peer;
@@ -36,8 +38,9 @@ use crate::time::now_ns;
 
 /// The number of the queue in its network namespace.
 const NUMBER: u16 = 7;
-/// Behind the chain of faults, before the one that counts.
-const PRIORITY: i32 = 0;
+/// Behind the chain of faults and the one that counts. What waits when a cut comes is on its way: it was
+/// counted as passed when it came, and not when it is let in, which would be while the cut is in force.
+const PRIORITY: i32 = 200;
 const CHAIN: &str = "queued";
 /// So many packets wait at most; the kernel lets in what is more.
 const MOST_WAITING: u32 = 65_536;
@@ -69,7 +72,7 @@ enum Order {
     },
     /// What this fault did is over.
     Heal(String),
-    /// Tell how long packets were held since the last question.
+    /// Tell how long members' packets were held since the last question, and how long they are held now.
     Report,
 }
 
@@ -83,7 +86,7 @@ struct Slower {
 /// The device.
 #[derive(Default)]
 pub(super) struct Queue {
-    faults: BTreeMap<String, BTreeMap<Peer, Slower>>,
+    faults: Faults,
     open: Option<Open>,
 }
 
@@ -94,8 +97,12 @@ impl Device for Queue {
 
     /// Binds a queue and makes the rule, in a table that goes again.
     fn attempt(&mut self) -> Result<(), String> {
-        let around =
-            Around { run: "attempt".to_owned(), peers: vec![(1, [192, 0, 2, 1].into())], control_port: 9 };
+        let around = Around {
+            run: "attempt".to_owned(),
+            peers: vec![(1, [192, 0, 2, 1].into())],
+            control_port: 9,
+            probe_port: 7,
+        };
         let mut open = Open::new(&around, NUMBER + 1)?;
         open.rules(&[(0, around.peers[0].1)])
     }
@@ -107,23 +114,19 @@ impl Device for Queue {
                     latency_ns: latency_us.saturating_mul(1_000),
                     jitter_ns: jitter_us.saturating_mul(1_000),
                 };
-                self.faults.insert(fault, from.into_iter().map(|peer| (peer, by)).collect());
-                self.follow(around)?;
+                let mut faults = self.faults.clone();
+                faults.insert(fault, from.into_iter().map(|peer| (peer, by)).collect());
+                self.follow(around, faults)?;
                 Ok(Value::Null)
             }
             Order::Heal(fault) => {
-                self.faults.remove(&fault);
-                self.follow(around)?;
+                let mut faults = self.faults.clone();
+                if faults.remove(&fault).is_some() {
+                    self.follow(around, faults)?;
+                }
                 Ok(Value::Null)
             }
-            Order::Report => {
-                let delays = self.open.as_ref().map(Open::take_delays).unwrap_or_default();
-                let of_peer = |(place, (peer, _)): (usize, &(Peer, IpAddr))| {
-                    (*peer, delays.get(&place).cloned().unwrap_or_default())
-                };
-                let all: Vec<(Peer, VecDeque<u64>)> = around.peers.iter().enumerate().map(of_peer).collect();
-                Ok(json!(all))
-            }
+            Order::Report => Ok(self.report(around)),
         }
     }
 
@@ -137,25 +140,49 @@ impl Device for Queue {
 }
 
 impl Queue {
-    /// Rules and thread follow what all faults together are.
-    fn follow(&mut self, around: &Around) -> Result<(), String> {
-        let mut slower: BTreeMap<usize, Slower> = BTreeMap::new();
-        for (peer, by) in self.faults.values().flatten() {
-            let Some(place) = around.peers.iter().position(|(known, _)| known == peer) else {
-                return Err(format!("hello did not name peer {peer}"));
-            };
-            let all = slower.entry(place).or_default();
-            all.latency_ns += by.latency_ns;
-            all.jitter_ns += by.jitter_ns;
-        }
+    /// Rules and thread follow what all of these faults together are, and they are the faults from now on. An
+    /// order that can't be carried out changes nothing.
+    fn follow(&mut self, around: &Around, faults: Faults) -> Result<(), String> {
+        let slower = together(around, &faults)?;
         let open = match &mut self.open {
             Some(open) => open,
             None => self.open.insert(Open::new(around, NUMBER)?),
         };
         let named: Vec<(usize, IpAddr)> =
             slower.keys().map(|place| (*place, around.peers[*place].1)).collect();
-        open.set(&named, slower)
+        open.set(&named, slower)?;
+        self.faults = faults;
+        Ok(())
     }
+
+    /// By peer: how long its packets were held, and by how much they are held now.
+    fn report(&self, around: &Around) -> Value {
+        let (mut delays, slower) = self.open.as_ref().map(Open::take_delays).unwrap_or_default();
+        let of_peer = |(place, (peer, _)): (usize, &(Peer, IpAddr))| {
+            let Slower { latency_ns, jitter_ns } = slower.get(&place).copied().unwrap_or_default();
+            let took_us = delays.remove(&place).unwrap_or_default();
+            let [latency_us, jitter_us] = [latency_ns, jitter_ns].map(|ns| ns / 1_000);
+            json!({"from": peer, "took_us": took_us, "latency_us": latency_us, "jitter_us": jitter_us})
+        };
+        around.peers.iter().enumerate().map(of_peer).collect()
+    }
+}
+
+/// Faults by name: by how much they make packets of which peers slower.
+type Faults = BTreeMap<String, BTreeMap<Peer, Slower>>;
+
+/// By how much packets are slower under all of these, by their senders' places.
+fn together(around: &Around, faults: &Faults) -> Result<BTreeMap<usize, Slower>, String> {
+    let mut slower: BTreeMap<usize, Slower> = BTreeMap::new();
+    for (peer, by) in faults.values().flatten() {
+        let Some(place) = around.peers.iter().position(|(known, _)| known == peer) else {
+            return Err(format!("hello did not name peer {peer}"));
+        };
+        let all = slower.entry(place).or_default();
+        all.latency_ns = all.latency_ns.saturating_add(by.latency_ns);
+        all.jitter_ns = all.jitter_ns.saturating_add(by.jitter_ns);
+    }
+    Ok(slower)
 }
 
 /// A queue with its table and its thread.
@@ -164,9 +191,11 @@ struct Open {
     netlink: Netlink,
     table: String,
     control_port: u16,
+    probe_port: u16,
     /// Whether the kernel has an expression of its own for it.
     native: bool,
     shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread and the device share.
@@ -191,14 +220,19 @@ impl Shared {
 }
 
 impl Drop for Open {
+    /// The thread has the queue's socket: when it is gone, the number is free.
     fn drop(&mut self) {
         self.shared.lock().over = true;
         self.shared.wake.nudge();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
 impl Open {
-    /// First the queue and who listens to it, then a chain without rules: so nothing ever waits for nobody.
+    /// First the queue, then a chain without rules, then who listens: rules come later, so nothing ever waits
+    /// for nobody. What fails leaves neither a thread nor a queue.
     fn new(around: &Around, number: u16) -> Result<Self, String> {
         let said = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
         let socket = bind(number).map_err(|error| {
@@ -206,26 +240,30 @@ impl Open {
         })?;
         let wake = Wake::new().map_err(|error| said("make an event", &error))?;
         let shared = Arc::new(Shared { state: Mutex::default(), wake });
-        let own = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name("queue".to_owned())
-            .stack_size(STACK * 4)
-            .spawn(move || hold(&socket, number, &own))
-            .map_err(|error| said("start a thread", &error))?;
         let mut netlink = Netlink::open().map_err(|error| error.to_string())?;
         let table = kernel_name("queue-", &around.run);
         let mut batch = Batch::new(&table);
         batch.replace_table(true);
         batch.chain(CHAIN, Some(PRIORITY));
         netlink.commit(batch).map_err(|error| error.to_string())?;
-        let control_port = around.control_port;
-        Ok(Self { number, netlink, table, control_port, native: true, shared })
+        let own = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("queue".to_owned())
+            .stack_size(STACK * 4)
+            .spawn(move || hold(&socket, number, &own))
+            .map_err(|error| said("start a thread", &error))?;
+        let Around { control_port, probe_port, .. } = *around;
+        let thread = Some(thread);
+        Ok(Self { number, netlink, table, control_port, probe_port, native: true, shared, thread })
     }
 
     /// Has the rules name these and the thread be as slow as that. When rules go, nothing is left waiting.
     fn set(&mut self, named: &[(usize, IpAddr)], slower: BTreeMap<usize, Slower>) -> Result<(), String> {
-        self.shared.lock().slower = slower;
-        self.rules(named)?;
+        let before = std::mem::replace(&mut self.shared.lock().slower, slower);
+        if let Err(why) = self.rules(named) {
+            self.shared.lock().slower = before;
+            return Err(why);
+        }
         self.shared.lock().release = named.is_empty();
         self.shared.wake.nudge();
         Ok(())
@@ -239,16 +277,22 @@ impl Open {
             rule.datagrams_for(self.control_port);
             rule.verdict(Verdict::Accept);
         });
+        let probe_port = self.probe_port;
         for (place, address) in named {
-            batch.rule(if native { QUEUEING_RULE } else { TARGET_RULE }, CHAIN, |rule| {
-                rule.from(*address);
-                mark(rule, *place);
-                if native { queue(rule, number) } else { target(rule, number) }
-            });
+            for probes in [Some(probe_port), None] {
+                batch.rule(if native { QUEUEING_RULE } else { TARGET_RULE }, CHAIN, |rule| {
+                    rule.from(*address);
+                    if let Some(port) = probes {
+                        rule.datagrams_for(port);
+                    }
+                    mark(rule, marked(*place, probes.is_some()));
+                    if native { queue(rule, number) } else { target(rule, number) }
+                });
+            }
         }
         match self.netlink.commit(batch) {
             // An older form of the same, which some kernels have alone.
-            Err(_) if native => {
+            Err(NetlinkError::Lacks { .. }) if native => {
                 self.native = false;
                 self.rules(named)
             }
@@ -256,14 +300,29 @@ impl Open {
         }
     }
 
-    fn take_delays(&self) -> BTreeMap<usize, VecDeque<u64>> {
-        std::mem::take(&mut self.shared.lock().delays)
+    /// How long packets were held since the last time, and by how much they are held now.
+    fn take_delays(&self) -> (BTreeMap<usize, VecDeque<u64>>, BTreeMap<usize, Slower>) {
+        let mut state = self.shared.lock();
+        (std::mem::take(&mut state.delays), state.slower.clone())
     }
 }
 
-/// Marks a packet with its sender's place, counted from 1.
-fn mark(rule: &mut Rule<'_>, place: usize) {
-    let mark = u32::try_from(place + 1).unwrap_or(u32::MAX);
+/// In the mark of probes alone.
+const PROBE: u32 = 1 << 31;
+
+/// The mark of a packet: its sender's place, counted from 1, and whether it is a probe.
+fn marked(place: usize, is_probe: bool) -> u32 {
+    let place = u32::try_from(place).unwrap_or(PROBE).saturating_add(1) & !PROBE;
+    if is_probe { place | PROBE } else { place }
+}
+
+/// What a mark says.
+fn unmarked(mark: u32) -> (usize, bool) {
+    let place = usize::try_from(mark & !PROBE).unwrap_or(0).saturating_sub(1);
+    (place, mark & PROBE != 0)
+}
+
+fn mark(rule: &mut Rule<'_>, mark: u32) {
     rule.expression("immediate", |data| {
         data.number(1, 1);
         data.nest(2, |value| value.value(1, &mark.to_ne_bytes()));
@@ -332,6 +391,7 @@ fn bind(number: u16) -> Result<OwnedFd, rustix::io::Errno> {
 struct Waiting {
     id: u32,
     place: usize,
+    is_probe: bool,
     came_ns: u64,
     due_ns: u64,
 }
@@ -351,13 +411,14 @@ fn hold(socket: &OwnedFd, number: u16, shared: &Shared) {
         // One that is full was too busy for a while: what it lost was let in by the kernel.
         while let Ok((_, length)) = recv(socket, buffer.as_mut_slice(), RecvFlags::empty()) {
             let state = shared.lock();
-            for (id, place) in packets(&buffer[..length]) {
+            for (id, (place, is_probe)) in packets(&buffer[..length]) {
                 let slower = state.slower.get(&place).copied().unwrap_or_default();
                 let (came_ns, queue) = (now_ns(), waiting.entry(place).or_default());
-                let due = came_ns + slower.latency_ns + below(&mut dice, slower.jitter_ns);
+                let more_ns = slower.latency_ns.saturating_add(below(&mut dice, slower.jitter_ns));
+                let due = came_ns.saturating_add(more_ns);
                 // What came first is let in first, as TCP wants it.
                 let due_ns = queue.back().map_or(due, |last| last.due_ns.max(due));
-                queue.push_back(Waiting { id, place, came_ns, due_ns });
+                queue.push_back(Waiting { id, place, is_probe, came_ns, due_ns });
             }
         }
         let (release, over) = {
@@ -374,7 +435,7 @@ fn hold(socket: &OwnedFd, number: u16, shared: &Shared) {
             .collect();
         let_in(socket, number, &due);
         let mut state = shared.lock();
-        for packet in due.iter().filter(|_| !release) {
+        for packet in due.iter().filter(|packet| !release && !packet.is_probe) {
             let delays = state.delays.entry(packet.place).or_default();
             if delays.len() == MOST_DELAYS {
                 delays.pop_front();
@@ -395,8 +456,8 @@ fn below(dice: &mut u64, bound: u64) -> u64 {
     dice.checked_rem(bound).unwrap_or(0)
 }
 
-/// The packets of a datagram: their numbers, and the places of their senders.
-fn packets(datagram: &[u8]) -> Vec<(u32, usize)> {
+/// The packets of a datagram: their numbers, the places of their senders, and whether they are probes.
+fn packets(datagram: &[u8]) -> Vec<(u32, (usize, bool))> {
     let of = |bytes: &[u8]| bytes.first_chunk().map(|number| u32::from_be_bytes(*number));
     let mut found = Vec::new();
     for message in Messages(datagram).flatten().filter(|message| message.kind == PACKET) {
@@ -408,8 +469,7 @@ fn packets(datagram: &[u8]) -> Vec<(u32, usize)> {
                 _ => {}
             }
         }
-        let place = usize::try_from(mark).unwrap_or(0).saturating_sub(1);
-        found.extend(id.map(|id| (id, place)));
+        found.extend(id.map(|id| (id, unmarked(mark))));
     }
     found
 }
@@ -448,10 +508,50 @@ mod tests {
             body.value(1, &[0, 0, 0, 9, 8, 0, 1, 0]);
             body.number(3, 2);
         });
-        assert_eq!(packets(writer.bytes()), [(9, 1)]);
+        assert_eq!(packets(writer.bytes()), [(9, (1, false))]);
         for length in 0..writer.bytes().len() {
             assert!(packets(&writer.bytes()[..length]).is_empty());
         }
+    }
+
+    #[test]
+    fn a_probe_is_marked_as_one_beside_its_senders_place() {
+        for (place, is_probe) in [(0, false), (0, true), (30, false), (30, true)] {
+            assert_eq!(unmarked(marked(place, is_probe)), (place, is_probe));
+        }
+        assert_eq!(unmarked(0), (0, false), "nothing marked it");
+    }
+
+    fn around() -> Around {
+        let peers = vec![(2, [192, 0, 2, 2].into()), (3, [192, 0, 2, 3].into())];
+        Around { run: "a run".to_owned(), peers, control_port: 9, probe_port: 7 }
+    }
+
+    #[test]
+    fn what_is_healed_where_nothing_is_slow_opens_nothing() {
+        let mut queue = Queue::default();
+        assert_eq!(queue.order(&around(), json!({"heal": "F1"})), Ok(Value::Null));
+        assert!(queue.open.is_none());
+    }
+
+    #[test]
+    fn an_order_that_is_refused_changes_nothing_for_those_that_follow() {
+        let mut queue = Queue::default();
+        let slow = json!({"slow": {"fault": "F1", "from": [2, 9], "latency_us": 7}});
+        let why = queue.order(&around(), slow).expect_err("there is no 9");
+        assert!(why.contains("peer 9"), "{why}");
+        assert_eq!(queue.order(&around(), json!({"heal": "F1"})), Ok(Value::Null));
+        assert!(queue.faults.is_empty() && queue.open.is_none());
+    }
+
+    #[test]
+    fn delays_of_faults_add_up_and_never_beyond_what_a_number_holds() {
+        let most = Slower { latency_ns: u64::MAX, jitter_ns: u64::MAX };
+        let by = |peer, by| BTreeMap::from([(peer, by)]);
+        let faults = [("F1".to_owned(), by(2, most)), ("F2".to_owned(), by(2, most))].into();
+        let all = together(&around(), &faults).expect("all are known");
+        assert_eq!(all.keys().collect::<Vec<_>>(), [&0]);
+        assert_eq!((all[&0].latency_ns, all[&0].jitter_ns), (u64::MAX, u64::MAX));
     }
 
     #[test]

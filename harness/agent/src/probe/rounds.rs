@@ -13,8 +13,9 @@ use crate::time::MS;
 const MAX_ROUNDS: usize = 64;
 /// Longest wait for controls.
 const MAX_WAIT_NS: u64 = 1_000 * MS;
-/// Longest wait for probes, once all controls are there.
-const MAX_PATIENCE_MS: u64 = 4_000;
+/// Longest wait for probes, once all controls are there: beyond what all faults of a run together make them
+/// slower.
+const MAX_PATIENCE_MS: u64 = 60_000;
 
 /// The answer to a question for a round, or when to ask again at the latest.
 #[derive(Debug, PartialEq, Eq)]
@@ -142,6 +143,15 @@ mod tests {
         let rounds = rounds(&[(1, Kind::Control, 102), (2, Kind::Control, 110), (2, Kind::Probe, 110)]);
         assert_eq!(rounds.answer(QUESTION, 110 * MS), Answer::Until(130 * MS));
         assert_eq!(arrived(rounds.answer(QUESTION, 130 * MS)), [(None, Some(5)), (Some(5), Some(5))]);
+    }
+
+    #[test]
+    fn a_probe_that_many_faults_hold_back_is_waited_for_as_long_as_is_said() {
+        let rounds = rounds(&[(1, Kind::Control, 110), (2, Kind::Control, 110), (2, Kind::Probe, 110)]);
+        let slow = Question { patience_ms: 16_000, ..QUESTION };
+        assert_eq!(rounds.answer(slow, 110 * MS), Answer::Until(16_110 * MS));
+        let endless = Question { patience_ms: u64::MAX, ..QUESTION };
+        assert_eq!(rounds.answer(endless, 110 * MS), Answer::Until((110 + MAX_PATIENCE_MS) * MS));
     }
 
     #[test]

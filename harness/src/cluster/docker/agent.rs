@@ -29,7 +29,7 @@ use super::engine::Engine;
 use super::failure::FirstFailure;
 
 /// An answer that takes longer than this does not come. Most take well under a millisecond; a round of
-/// probes on a busy machine takes a second.
+/// probes on a busy machine takes a second, beside what it is told to wait for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// An agent that does not answer for so long may have healed everything by itself.
 const HEARTBEAT_PATIENCE: Duration = Duration::from_millis(LEASE_MS);
@@ -94,7 +94,11 @@ impl Agent {
 
     /// Asks for something.
     pub(super) async fn ask(&self, command: Command) -> anyhow::Result<Outcome> {
-        let asked = self.ask_within(command, PATIENCE).await;
+        self.told(self.ask_within(command, PATIENCE).await).await
+    }
+
+    /// An answer, or the best that is known of why there is none.
+    async fn told(&self, asked: Result<Outcome, Unanswered>) -> anyhow::Result<Outcome> {
         if !matches!(asked, Err(Unanswered::No(_))) || self.failure.is_expected() {
             return Ok(asked?);
         }
@@ -163,7 +167,9 @@ impl Agent {
     /// What arrived of a round of probes.
     pub(super) async fn arrivals(&self, round: u64, patience: Duration) -> anyhow::Result<Vec<Arrival>> {
         let patience_ms = crate::clock::whole_milliseconds(patience);
-        match self.ask(Command::Arrivals { round, patience_ms }).await? {
+        let command = Command::Arrivals { round, patience_ms };
+        let asked = self.ask_within(command, patience.saturating_add(PATIENCE)).await;
+        match self.told(asked).await? {
             Outcome::Arrived(arrivals) => Ok(arrivals),
             other => self.unfitting(&other),
         }

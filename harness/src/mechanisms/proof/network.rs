@@ -35,7 +35,7 @@ pub async fn cut_bites(
         proof = proof.and(refuses(cluster, cut, before, in_force).await?);
     }
     // Probes go over what is cut. Whether members have another way is to be seen elsewhere.
-    Ok(match cluster.way_round(cut).await? {
+    Ok(match cluster.way_round(&cut.pairs).await? {
         None => proof,
         Some(way) => proof.and(Proof::new(false, way)),
     })
@@ -43,6 +43,14 @@ pub async fn cut_bites(
 
 /// Whether probes go where the faults in force let them, and nowhere else.
 pub async fn is_as_expected(cluster: &dyn Cluster, in_force: &InForce) -> anyhow::Result<Proof> {
+    Ok(expected_round(cluster, in_force).await?.0)
+}
+
+/// The same, and the round of probes that shows it.
+pub async fn expected_round(
+    cluster: &dyn Cluster,
+    in_force: &InForce,
+) -> anyhow::Result<(Proof, ProbeRound)> {
     let mut round = cluster.probe(slower(in_force)).await?;
     for _ in 1..PROBE_ROUNDS {
         if judge(&round, in_force).holds {
@@ -52,7 +60,7 @@ pub async fn is_as_expected(cluster: &dyn Cluster, in_force: &InForce) -> anyhow
     }
     let mut proof = judge(&round, in_force);
     proof.detail.matrix = Some(measured(cluster, &round, in_force));
-    Ok(proof)
+    Ok((proof, round))
 }
 
 /// By how much a probe may take longer than usual.
