@@ -86,7 +86,8 @@ pub trait VirtualEnsemble {
     fn can(&self, quality: Quality) -> Result<(), String>;
     /// From now on this holds. Where a direction becomes slower, it is forgotten how long things took so far.
     fn impose(&mut self, condition: Condition);
-    /// Takes a condition away again, once.
+    /// Takes a condition away again, once. Where that leaves no direction slow, it is forgotten how long
+    /// things took so far.
     fn lift(&mut self, condition: Condition);
 
     /// What a member's process does.
@@ -96,7 +97,7 @@ pub trait VirtualEnsemble {
     /// By how much a direction is slower than usual.
     fn slower(&self, pair: Pair) -> Delay;
     /// How long the newest of what was sent in a direction took, in microseconds, since one was last made
-    /// slower.
+    /// slower, or all are quick again.
     fn delays(&self, pair: Pair) -> Vec<u64>;
     /// Messages that have arrived in a direction.
     fn delivered(&self, pair: Pair) -> u64;

@@ -15,7 +15,7 @@ use runs::views;
 
 use crate::events::EventLog;
 use crate::links::protocol::Pair;
-use crate::mechanisms::proof::given;
+use crate::mechanisms::proof::given::{self, Given};
 use harness_core::condition::{Condition, Delay, Quality};
 use harness_core::fault::in_force::{Expected, InForce};
 use harness_core::mechanism::Action;
@@ -85,6 +85,7 @@ pub(super) fn is_gone(
         proofs.push(clocks(world, &[], rest, members));
         if changes(action, Quality::Delay) {
             proofs.push(delays(world, rest, members));
+            proofs.extend(are_quick(world, action, rest));
         }
         let views = events.views();
         let serve = views::all_serve(&views);
@@ -99,6 +100,7 @@ pub(super) fn is_gone(
         }
         if changes(action, Quality::Delay) {
             proofs.push(delays(world, rest, members));
+            proofs.extend(are_quick(world, action, rest));
         }
         if changes(action, Quality::Process) {
             let absent = rest.absent();
@@ -120,14 +122,11 @@ pub(super) fn is_gone(
 /// What was seen of a fault while it held: what passed while nothing was to, and how long what was to be slow
 /// took.
 pub(super) fn at_the_end(world: &dyn VirtualEnsemble, action: &Action, before: &Arrived) -> Option<Proof> {
-    let slow = action.conditions().into_iter().filter_map(|condition| match condition {
-        Condition::Link(pair, link) if !link.delay.is_none() => Some((pair, link.delay)),
-        _ => None,
-    });
-    let slow: BTreeMap<Pair, Delay> = slow.collect();
+    let slow = slow(action);
     if !slow.is_empty() {
-        let all = |pair: &Pair| (*pair, world.delays(*pair));
-        return given::were_slow(&slow, &slow.keys().map(all).collect());
+        let shown = given::were_slow(&slow, &taken(world, &slow));
+        let nothing = || Proof::new(false, "members said nothing in any of its directions".to_owned());
+        return Some(shown.unwrap_or_else(nothing));
     }
     let (pairs, _) = action.silences()?;
     let now = arrived(world, action);
@@ -135,6 +134,31 @@ pub(super) fn at_the_end(world: &dyn VirtualEnsemble, action: &Action, before: &
     let waiting: u64 = pairs.iter().map(|pair| world.waiting(*pair)).sum();
     let words = format!("{crossed} messages crossed while it held; {waiting} wait");
     Some(Proof::new(crossed == 0, words))
+}
+
+/// The directions that a fault makes slow, and by how much.
+fn slow(action: &Action) -> BTreeMap<Pair, Delay> {
+    let slow = action.conditions().into_iter().filter_map(|condition| match condition {
+        Condition::Link(pair, link) if !link.delay.is_none() => Some((pair, link.delay)),
+        _ => None,
+    });
+    slow.collect()
+}
+
+/// How long what was sent in these directions took.
+fn taken(world: &dyn VirtualEnsemble, pairs: &BTreeMap<Pair, Delay>) -> Given {
+    pairs.keys().map(|pair| (*pair, world.delays(*pair))).collect()
+}
+
+/// What is sent in the directions of a healed fault must be quick again, where anything is, once no other
+/// fault makes anything slow: until then what is kept is of both times.
+fn are_quick(world: &dyn VirtualEnsemble, action: &Action, rest: &InForce) -> Option<Proof> {
+    if rest.actions().any(|(_, action)| changes(action, Quality::Delay)) {
+        return None;
+    }
+    let slow = slow(action);
+    let than = slow.values().map(|delay| delay.latency).min()?;
+    given::were_quick(&BTreeMap::new(), than, &taken(world, &slow))
 }
 
 /// Severed directions must let nothing pass, and all others everything.
@@ -167,7 +191,8 @@ fn network(world: &dyn VirtualEnsemble, in_force: &InForce, members: &[MemberId]
     seen
 }
 
-/// Directions must be slower by what is in force, and by nothing else.
+/// Directions must be slower by what is in force, and by nothing else. What was really sent so is looked at
+/// when something was: at the end, and after it.
 fn delays(world: &dyn VirtualEnsemble, in_force: &InForce, members: &[MemberId]) -> Proof {
     let (mut slow, mut fitting, mut others) = (0, 0, 0);
     for from in members {
@@ -242,4 +267,81 @@ fn clocks(
         words.push(format!("{others} clocks are true"));
     }
     Proof::new(holds, words.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use harness_core::mechanism::latency::{LATENCY, Slow};
+    use harness_core::parameter::Parameters;
+    use harness_core::seed;
+    use harness_core::virtual_ensemble::Setting;
+    use harness_systems::catalogue::Meant;
+    use workloads::{Kind, Params, Workload};
+
+    use super::*;
+    use crate::systems::CATALOGUE;
+
+    const MEMBERS: [MemberId; 3] = [MemberId(1), MemberId(2), MemberId(3)];
+
+    fn world() -> Box<dyn VirtualEnsemble> {
+        let setting = Setting {
+            seed: 7,
+            members: MEMBERS.len(),
+            observers: 0,
+            peer_timeout_ms: 1_000,
+            session_timeout_ms: 4_000,
+            operation_timeout_us: 1_000_000,
+            clients: 1,
+            bug: None,
+        };
+        let workload = Workload::new(Kind::REGISTER, Params::of_keys(1), seed::stream(7, "operations"));
+        let workload = workload.expect("a workload");
+        let systems = CATALOGUE.systems().filter_map(|entry| CATALOGUE.choose(entry.example, Meant::of(3)));
+        let begin = systems.flatten().find_map(|system| CATALOGUE.world(&*system)).expect("one has worlds");
+        let mut world = begin(setting, workload);
+        MEMBERS.into_iter().for_each(|member| world.start(member));
+        live(&mut *world, 5_000_000);
+        world
+    }
+
+    fn live(world: &mut dyn VirtualEnsemble, for_us: u64) {
+        let until = world.now_us() + for_us;
+        while world.advance(until) {}
+    }
+
+    fn slow() -> Action {
+        let parameters = Parameters::read(LATENCY.parameters, "latency=50ms").expect("parameters");
+        Slow::around(MEMBERS[0], &MEMBERS, &parameters).into()
+    }
+
+    #[test]
+    fn what_is_slow_is_shown_at_its_end_by_what_members_said_and_by_nothing_else() {
+        let (mut world, slow) = (world(), slow());
+        let ends = |world: &dyn VirtualEnsemble| {
+            at_the_end(world, &slow, &Arrived::new()).expect("there is something to be seen").holds
+        };
+        slow.conditions().into_iter().for_each(|condition| world.impose(condition));
+        assert!(!ends(&*world), "nobody has said anything since");
+        live(&mut *world, 2_000_000);
+        assert!(ends(&*world));
+        // What it was to be like is no evidence: here what was said is not slow by as much.
+        let parameters = Parameters::read(LATENCY.parameters, "latency=90ms").expect("parameters");
+        let slower = Action::from(Slow::around(MEMBERS[0], &MEMBERS, &parameters));
+        let seen = at_the_end(&*world, &slower, &Arrived::new()).expect("there is something to be seen");
+        assert!(!seen.holds);
+    }
+
+    #[test]
+    fn what_is_slow_no_more_is_shown_by_what_members_say_since() {
+        let (mut world, slow, rest) = (world(), slow(), InForce::default());
+        slow.conditions().into_iter().for_each(|condition| world.impose(condition));
+        live(&mut *world, 2_000_000);
+        let seen = are_quick(&*world, &slow, &rest).expect("members said something");
+        assert!(!seen.holds, "what is kept is of the time before");
+        slow.conditions().into_iter().for_each(|condition| world.lift(condition));
+        assert!(are_quick(&*world, &slow, &rest).is_none(), "nobody has said anything since");
+        live(&mut *world, 2_000_000);
+        assert!(are_quick(&*world, &slow, &rest).expect("members said something").holds);
+        assert!(are_quick(&*world, &slow, &InForce::only("F2", &slow)).is_none(), "others are slow");
+    }
 }

@@ -81,8 +81,8 @@ impl Links {
     /// Makes a direction slower by so much.
     pub fn slow(&mut self, from: HostIndex, to: HostIndex, by: Slower) {
         let slower = &mut self.links[from * self.members + to].slower;
-        slower.latency_us += by.latency_us;
-        slower.jitter_us += by.jitter_us;
+        slower.latency_us = slower.latency_us.saturating_add(by.latency_us);
+        slower.jitter_us = slower.jitter_us.saturating_add(by.jitter_us);
     }
 
     /// Takes that away again, once.
@@ -90,6 +90,11 @@ impl Links {
         let slower = &mut self.links[from * self.members + to].slower;
         slower.latency_us = slower.latency_us.saturating_sub(by.latency_us);
         slower.jitter_us = slower.jitter_us.saturating_sub(by.jitter_us);
+    }
+
+    /// Whether any direction is slower than usual.
+    pub fn are_slow(&self) -> bool {
+        self.links.iter().any(|link| link.slower != Slower::default())
     }
 
     /// Keeps from now on how long things take, and forgets what was kept.
@@ -174,12 +179,15 @@ mod tests {
         links.slow(0, 1, by(50, 0));
         assert_eq!((links.delay_us(0, 1), links.delay_us(1, 0)), (155, 5));
         links.quicken(0, 1, by(100, 7));
+        assert!(links.are_slow());
         assert_eq!(links.slower(0, 1), by(50, 0));
         links.note_delay(0, 1, 9);
         assert!(links.delays(0, 1).is_empty(), "nobody wants to know");
         links.keep_delays();
         links.note_delay(0, 1, 9);
         assert_eq!((links.delays(0, 1), links.delays(1, 0)), (vec![9], vec![]));
+        links.quicken(0, 1, by(50, 0));
+        assert!(!links.are_slow());
     }
 
     #[test]

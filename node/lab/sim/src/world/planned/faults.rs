@@ -71,6 +71,9 @@ impl Ensemble {
         }
         if let Some((from, to)) = self.place(pair).filter(|_| !link.delay.is_none()) {
             self.links.quicken(from, to, slower(link.delay));
+            if !self.links.are_slow() {
+                self.links.keep_delays();
+            }
         }
     }
 
