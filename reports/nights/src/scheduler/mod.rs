@@ -264,8 +264,8 @@ impl Scheduler {
         self.interrupted = true;
     }
 
-    /// Something could not be done, so nothing more is begun, not even what was decided and not carried out yet:
-    /// its line may not be on disk. A process that could not be started is none.
+    /// Something could not be done, so nothing more is begun, not even what was decided and not carried out
+    /// yet: its line may not be on disk. A process that could not be started is none.
     pub fn failed(&mut self, process: Option<u64>, why: String) {
         if let Some(id) = process {
             self.running.remove(&id);
