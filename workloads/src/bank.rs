@@ -16,9 +16,9 @@
 //! What must be true, for each bank:
 //!
 //! - **`bank`**: every look finds the sum that the bank began with, and no account below zero. That is so
-//!   from snapshot isolation upwards; below it the same is measured. A look may be of an early moment, at which
-//!   the first accounts were open and nothing was moved; under strict serializability it may not, and finds
-//!   what transfers made that were over before it, whatever became of those that were under way.
+//!   from snapshot isolation upwards; below it the same is measured. A look may be of an early moment, at
+//!   which the first accounts were open and nothing was moved; under strict serializability it may not, and
+//!   finds what transfers made that were over before it, whatever became of those that were under way.
 //! - **`durability`**: at the end each account has on each member what it began with and what acknowledged
 //!   transfers made of it, as far as transfers of unknown fate leave that open.
 //!

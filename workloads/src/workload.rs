@@ -241,8 +241,8 @@ impl Kind {
         self.0.dispensable.contains(&function)
     }
 
-    /// What a client is asked for: to set up, under load, and when members are read at the end. Of places that
-    /// are made it need not know.
+    /// What a client is asked for: to set up, under load, and when members are read at the end. Of places
+    /// that are made it need not know.
     #[must_use]
     pub fn asks_for(self) -> BTreeSet<Function> {
         let mut generator = (self.0.generator)(&Params::of_keys(1), ChaCha8Rng::seed_from_u64(0));

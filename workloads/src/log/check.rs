@@ -142,8 +142,8 @@ impl<'a> Told<'a> {
         })
     }
 
-    /// A record that was known before a poll was called, and that the poll does not show, although it reads to
-    /// the end of the log. Only where polls are linearizable is that wrong.
+    /// A record that was known before a poll was called, and that the poll does not show, although it reads
+    /// to the end of the log. Only where polls are linearizable is that wrong.
     fn late(&self) -> Option<Finding<'a>> {
         // When each offset was known at first, and the furthest one that was known by then.
         let mut known: Vec<(Rank, i64, &'a Op)> = Vec::with_capacity(self.placed.len());

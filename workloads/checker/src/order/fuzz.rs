@@ -342,8 +342,8 @@ fn guarantees_of(condition: Condition) -> Vec<Guarantee> {
 const MOST_WRITES: usize = 6;
 
 /// Whether the writes of each key can stand in an order, the same for all, that these guarantees allow: all
-/// orders are tried. None where a value was written twice, for nobody knows which was read, and where there are
-/// too many orders.
+/// orders are tried. None where a value was written twice, for nobody knows which was read, and where there
+/// are too many orders.
 fn writes_can_stand(history: &History, guarantees: &[Guarantee]) -> Option<bool> {
     let keys = history.by_key();
     let each: Option<Vec<bool>> =

@@ -12,7 +12,8 @@
 //! [`crate::versions`] judges). Without versions [`super::views`] asks for an order of each key's writes that
 //! keeps what sessions saw, which is exact where a value has one writer. Nothing is then known across keys: a
 //! sequentially consistent order of the whole, which implies all four, is asked for first. Where neither is
-//! there and some value has several writers, the answer is unknown. Real time between sessions accuses nobody.
+//! there and some value has several writers, the answer is unknown. Real time between sessions accuses
+//! nobody.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -206,8 +207,8 @@ fn by_values<'a>(
     Ok(None)
 }
 
-/// A circle of pairs, each of which says that what its second answer shows is no older than what its first one
-/// does. The pair whose end was called last is shown last.
+/// A circle of pairs, each of which says that what its second answer shows is no older than what its first
+/// one does. The pair whose end was called last is shown last.
 fn contradicted(mut hops: Vec<Hop<'_>>) -> Option<Broken<'_>> {
     let last = (0..hops.len()).max_by_key(|at| hops[*at].1.call)?;
     let turn = (last + 1) % hops.len();

@@ -2,9 +2,9 @@
 //!
 //! A guarantee of a session says of two answers to it, the second called after the first had come: what the
 //! second one shows, or makes, is no older than what the first one showed, or made. Where a value has one
-//! writer both are writes, so every such pair is an edge between them. An order of the key's writes that keeps
-//! all edges exists where there is no cycle; then nobody is accused, whatever real time says between sessions,
-//! of which no guarantee speaks. Nothing is older than what nobody has written.
+//! writer both are writes, so every such pair is an edge between them. An order of the key's writes that
+//! keeps all edges exists where there is no cycle; then nobody is accused, whatever real time says between
+//! sessions, of which no guarantee speaks. Nothing is older than what nobody has written.
 //!
 //! All earlier answers of one kind are one *front*, a node between the writes that they showed and those that
 //! come later, so that there are no more edges than a few times the answers.
@@ -100,7 +100,8 @@ impl<'a> Views<'a> {
         node
     }
 
-    /// Adds the answers to one session, in the order of their calls, as far as these guarantees speak of them.
+    /// Adds the answers to one session, in the order of their calls, as far as these guarantees speak of
+    /// them.
     pub(super) fn add(&mut self, ops: &[&'a Op], guarantees: &[Guarantee]) {
         let mut returned = ops.to_vec();
         returned.sort_by_key(|op| op.ret);
@@ -129,8 +130,8 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// Pairs of answers that no order of the writes keeps together; as few as there are, where that is cheap to
-    /// know.
+    /// Pairs of answers that no order of the writes keeps together; as few as there are, where that is cheap
+    /// to know.
     ///
     /// # Errors
     /// Why it gave up.
