@@ -58,7 +58,7 @@ const EXPIRED: Duration = Duration::from_secs(90);
 const PIECE: u32 = 10_000;
 
 /// Between two looks at the members, or at what is waited for.
-const GLANCE: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Asks for one of the largest. While members are killed a case may lose its member, or be refused by it.
 type Case = fn(&Asker) -> anyhow::Result<()>;
@@ -107,7 +107,7 @@ fn until<T>(within: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -
             return Ok(found);
         }
         ensure!(Instant::now() < deadline, "it does not come to this: {what}");
-        std::thread::park_timeout(GLANCE);
+        std::thread::park_timeout(LOOK_EVERY);
     }
 }
 
@@ -213,7 +213,7 @@ fn break_and_look(mut members: Members, goes_on: &Receiver<()>) -> anyhow::Resul
     let (mut led, mut epoch, mut leader_killed) = (None, 0, None::<Instant>);
     let mut away: Option<(usize, Instant)> = None;
     let mut broken = Broken::default();
-    while goes_on.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
+    while goes_on.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
         for id in 0..members.clients.len() {
             let Some((leads, its)) = runtime.block_on(look(members.clients[id])) else { continue };
             led = if leads { Some(id) } else { led };

@@ -52,7 +52,7 @@ const LATE: Duration = TICK.saturating_mul(3);
 const CLIENT_TIME: Duration = Duration::from_millis(10);
 
 /// How long a stopping member waits for clients to hang up, once they were told to.
-const FAREWELL: Duration = Duration::from_secs(1);
+const HANG_UP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The member can't go on.
 #[derive(Debug, thiserror::Error)]
@@ -150,7 +150,7 @@ impl Engine {
             );
         }
         self.clients.close_all();
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + HANG_UP_PATIENCE;
         while !self.clients.is_deserted() && Instant::now() < deadline {
             self.pause().await;
             self.turn()?;

@@ -23,7 +23,7 @@ use crate::store::wait_for;
 const MAX_WAITING: usize = 1024;
 
 /// How long the end of the process waits for the last lines.
-const FAREWELL: Duration = Duration::from_millis(500);
+const FLUSH_PATIENCE: Duration = Duration::from_millis(500);
 
 /// One line.
 #[derive(Debug, Serialize)]
@@ -176,7 +176,7 @@ impl Events {
     pub(crate) fn finish(self) {
         let Some((sender, thread)) = self.writer else { return };
         drop(sender);
-        wait_for(&thread, FAREWELL);
+        wait_for(&thread, FLUSH_PATIENCE);
     }
 }
 

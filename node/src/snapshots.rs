@@ -20,7 +20,7 @@ use crate::metrics::Metrics;
 use crate::store::{SnapshotDone, wait_for};
 
 /// How long a stopping member waits for a snapshot. Half of one is removed at the next start.
-const FAREWELL: Duration = Duration::from_secs(1);
+const STOP_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How far the thread gives way to others: ten steps are a tenth of the share of a thread that is as busy.
 const NICE: i32 = 10;
@@ -86,7 +86,7 @@ impl Snapshots {
     /// Lets a snapshot that is being written be finished, for a bounded time. It holds the directory's lock.
     pub(crate) fn finish(self) {
         if let Some(thread) = self.present
-            && !wait_for(&thread, FAREWELL)
+            && !wait_for(&thread, STOP_PATIENCE)
         {
             tracing::warn!("left a snapshot unfinished");
         }

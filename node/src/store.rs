@@ -32,7 +32,7 @@ const TOO_HIGH: usize = 1 << 30;
 const OVERHEAD: usize = 64;
 
 /// How long a stopping member waits for its disk.
-const FAREWELL: Duration = Duration::from_secs(5);
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Bytes that wait for the disk.
 #[derive(Clone, Debug, Default)]
@@ -161,7 +161,7 @@ impl Store {
     pub(crate) fn finish(self) {
         let Self { work, thread, .. } = self;
         let _ = work.send(Work::Stop);
-        if !wait_for(&thread, FAREWELL) {
+        if !wait_for(&thread, STOP_PATIENCE) {
             tracing::warn!("the disk is too slow to wait for: what was not acknowledged may be lost");
         }
     }
@@ -253,7 +253,7 @@ impl<S: Storage> Writer<S> {
                     for (ticket, op) in ops {
                         group.size += size(&op);
                         group.entries += u64::from(matches!(op, StoreOp::Append(_)));
-                        self.one(op)?;
+                        self.write(op)?;
                         group.ticket = ticket;
                     }
                 }
@@ -275,7 +275,8 @@ impl<S: Storage> Writer<S> {
         Ok(next)
     }
 
-    fn one(&mut self, op: StoreOp) -> Result<(), LogError> {
+    /// Writes one operation; an appended entry is not durable before the group is synchronized.
+    fn write(&mut self, op: StoreOp) -> Result<(), LogError> {
         match op {
             StoreOp::Append(entry) => return self.log.append(&entry),
             StoreOp::Truncate(zxid) => self.log.truncate(zxid)?,

@@ -73,7 +73,7 @@ pub fn folder(title: &str, entries: &[Entry]) -> String {
     })
 }
 
-/// The page.
+/// The store as an HTML document.
 #[must_use]
 pub fn page(store: &Store) -> String {
     let title = format!("Runs in {}", store.path);

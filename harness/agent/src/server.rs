@@ -35,7 +35,7 @@ const MAX_NAME: usize = 256;
 /// How long the dying may take at the end; the kernel ends whoever is left.
 const DYING: Duration = Duration::from_secs(2);
 /// How long the last answers may take to be read.
-const FAREWELL: Duration = Duration::from_millis(500);
+const FLUSH_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Why the agent ended otherwise than asked.
 #[derive(Debug, thiserror::Error)]
@@ -441,7 +441,7 @@ impl Agent {
             End::Signal => self.output.notice("the agent was told to end by a signal: everything was healed"),
             End::OfInput | End::Broken(_) => {}
         }
-        self.output.flush(finished, FAREWELL);
+        self.output.flush(finished, FLUSH_PATIENCE);
     }
 }
 

@@ -5,7 +5,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Nanoseconds in a millisecond.
 pub(crate) const MS: u64 = 1_000_000;
 
-/// Now.
+/// Nanoseconds since the machine booted.
 pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();

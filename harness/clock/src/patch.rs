@@ -133,7 +133,7 @@ impl Site {
             return Some(Duration::ZERO);
         }
         target::threads_at_rest_first(self.pid).ok()?.into_iter().find_map(|tid| {
-            let held = Held::one(self.pid, tid, PATIENCE, stragglers).ok()??;
+            let held = Held::one_thread(self.pid, tid, PATIENCE, stragglers).ok()??;
             self.memory.set_through(tid);
             // Another program may have been executed since it was looked.
             (self.inspect().ok()? == State::Shifted).then_some(())?;
@@ -191,17 +191,18 @@ pub(crate) fn shift(pid: u32, offset_ns: i64, stragglers: &Stragglers) -> Result
             }
             _ => {}
         }
-        let outcome = Held::all(pid, &|address| !site.is_inside(address), stragglers).and_then(|mut held| {
-            if !site.is_clear(&mut held, attempt)? {
-                return Err(ClockError::Busy {
-                    pid,
-                    state: "a signal's handler will return into a clock function",
-                });
-            }
-            held.tids().for_each(|tid| site.memory.set_through(tid));
-            site.change(offset_ns)?;
-            Ok(held.release())
-        });
+        let outcome =
+            Held::all_threads(pid, &|address| !site.is_inside(address), stragglers).and_then(|mut held| {
+                if !site.is_clear(&mut held, attempt)? {
+                    return Err(ClockError::Busy {
+                        pid,
+                        state: "a signal's handler will return into a clock function",
+                    });
+                }
+                held.tids().for_each(|tid| site.memory.set_through(tid));
+                site.change(offset_ns)?;
+                Ok(held.release())
+            });
         match outcome {
             Ok(stopped) => return Ok(stopped),
             // Another program may have been executed between opening the memory and holding the threads.

@@ -57,7 +57,7 @@ pub(crate) fn read(pid: u32, stragglers: &Stragglers) -> Result<Reading, ClockEr
         let site = Site::open(pid)?;
         let state = site.inspect()?;
         for tid in target::threads_at_rest_first(pid).map_err(|_| ClockError::Gone { pid })? {
-            let Some(mut held) = Held::one(pid, tid, PATIENCE, stragglers)? else { continue };
+            let Some(mut held) = Held::one_thread(pid, tid, PATIENCE, stragglers)? else { continue };
             match borrow(&site, state, &mut held, tid) {
                 Ok(Some(reading)) => return Ok(reading),
                 Ok(None) => {}

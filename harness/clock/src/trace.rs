@@ -275,7 +275,7 @@ impl Held {
     }
 
     /// Holds all threads of a process, those too that are born meanwhile.
-    pub(crate) fn all(
+    pub(crate) fn all_threads(
         pid: u32,
         harmless: &dyn Fn(u64) -> bool,
         stragglers: &Stragglers,
@@ -299,7 +299,7 @@ impl Held {
     }
 
     /// Holds one thread; none when it has ended or does not stop within `patience`.
-    pub(crate) fn one(
+    pub(crate) fn one_thread(
         pid: u32,
         tid: i32,
         patience: Duration,

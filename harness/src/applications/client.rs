@@ -49,8 +49,8 @@ impl ApplicationClient {
         Self { all, own: None, asked: 0, member: None, stays: false }
     }
 
-    /// Has a process that is ready.
-    async fn go(&mut self, patience: Duration) -> Connected {
+    /// Starts a process where there is none, and waits until it is ready.
+    async fn await_process(&mut self, patience: Duration) -> Connected {
         let refused = |why: String| Connected::Refused(why);
         if self.own.as_ref().is_some_and(|own| own.process.how_it_ended().is_some()) {
             self.own = None;
@@ -76,8 +76,9 @@ impl ApplicationClient {
         }
     }
 
-    /// Goes to a member, where the application is told which. That somebody listens there is looked at first.
-    async fn go_to(&mut self, address: SocketAddr, patience: Duration) -> Connected {
+    /// Takes a member, where the application is told which, once it accepts a connection. Then waits for the
+    /// process.
+    async fn connect_to(&mut self, address: SocketAddr, patience: Duration) -> Connected {
         if self.all.are_told_the_member() {
             match tokio::time::timeout(patience, TcpStream::connect(address)).await {
                 Ok(Ok(_)) => {}
@@ -87,7 +88,7 @@ impl ApplicationClient {
             self.member = self.all.member_at(address);
             self.stays = self.member.is_some();
         }
-        self.go(patience).await
+        self.await_process(patience).await
     }
 
     async fn send(&mut self, op: &Op, patience: Duration) -> Outcome {
@@ -235,7 +236,7 @@ impl ApplicationClient {
 
 impl Client for ApplicationClient {
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(self.go_to(member, patience))
+        Box::pin(self.connect_to(member, patience))
     }
 
     fn is_connected(&self) -> bool {

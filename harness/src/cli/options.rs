@@ -113,6 +113,7 @@ impl RunOptions {
     }
 }
 
+/// When members lose what they have not synchronized, as `--lose-unsynced` says.
 fn lose_unsynced(text: &str) -> Result<LoseUnsynced, Failure> {
     let names = LoseUnsynced::ALL.map(LoseUnsynced::name);
     LoseUnsynced::ALL.into_iter().find(|choice| choice.name() == text).ok_or_else(|| {
@@ -123,6 +124,7 @@ fn lose_unsynced(text: &str) -> Result<LoseUnsynced, Failure> {
     })
 }
 
+/// How many members `--nodes` asks for.
 fn nodes(nodes: u32) -> Result<u32, Failure> {
     match nodes {
         0 => Err(Failure::usage("--nodes 0: an ensemble has at least one member; 3 and 5 are usual")),

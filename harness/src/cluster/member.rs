@@ -23,7 +23,7 @@ use crate::host::procfs;
 use crate::host::spawner::Spawner;
 
 /// How often the rest of a group is looked at while it ends.
-const GLANCE: Duration = Duration::from_millis(2);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// A member's place: it outlives its processes.
 pub(super) struct Member {
@@ -178,7 +178,7 @@ impl Reader {
                 }
                 Ok(_) => {}
                 // It has just ended, or there is no descriptor left for it.
-                Err(_) => std::thread::park_timeout(GLANCE),
+                Err(_) => std::thread::park_timeout(LOOK_EVERY),
             }
         }
     }

@@ -18,9 +18,9 @@ use crate::host::descriptors;
 use crate::host::procfs;
 
 /// How long the process that is about to end may take.
-const FAREWELL: Duration = Duration::from_secs(10);
-/// How often it is looked whether it has.
-const GLANCE: Duration = Duration::from_millis(20);
+const EXIT_PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Starts a `clean` that waits for this process to be gone. What can't be started is left to whoever types
 /// it.
@@ -32,13 +32,13 @@ pub(crate) fn behind(store: &Path) {
     let _ = command.spawn();
 }
 
-/// Waits for a process to be gone with all its threads, or long enough: one that is dead holds its files, and
-/// so its lock, until the last of them is.
-fn wait_for_the_end_of(pid: u32) {
-    let deadline = Instant::now() + FAREWELL;
+/// Waits until a process is gone with all its threads, for [`EXIT_PATIENCE`] at most. A dead process holds
+/// its files, and so its lock, until its last thread is gone.
+fn wait_for_exit_of(pid: u32) {
+    let deadline = Instant::now() + EXIT_PATIENCE;
     let lives = || procfs::stat(pid).is_some_and(|stat| !stat.is_dead() || procfs::threads(pid) > 1);
     while lives() && Instant::now() < deadline {
-        std::thread::park_timeout(GLANCE);
+        std::thread::park_timeout(LOOK_EVERY);
     }
 }
 
@@ -46,7 +46,7 @@ fn wait_for_the_end_of(pid: u32) {
 pub fn clean(args: &StoreArgs) -> Result<Exit, Failure> {
     let store = args.store.as_path();
     if let Some(pid) = args.after {
-        wait_for_the_end_of(pid);
+        wait_for_exit_of(pid);
     }
     // One is held for each process that is ended, until it is gone.
     let _ = descriptors::raise();

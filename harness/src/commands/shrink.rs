@@ -35,7 +35,7 @@ use smaller::Candidate;
 pub fn shrink(args: &ShrinkArgs) -> Result<Exit, Failure> {
     let mut shrinking = Shrinking::of(args)?;
     let begun = shrinking.best.clone();
-    let outcome = shrinking.all();
+    let outcome = shrinking.try_everything();
     shrinking.progress.clear();
     // What was found until somebody interrupted is told.
     let interrupted = matches!(outcome, Err(Failure::Interrupted));
@@ -95,7 +95,8 @@ impl<'a> Shrinking<'a> {
         })
     }
 
-    fn all(&mut self) -> Result<(), Failure> {
+    /// Tries each way to make the run smaller, the coarse ones first.
+    fn try_everything(&mut self) -> Result<(), Failure> {
         if let Some(end_ms) = smaller::end_of_the_violation(&self.results) {
             let faults = self.best.in_force(&self.args.path, &self.results);
             let only = self.best.until(end_ms).with(&faults);

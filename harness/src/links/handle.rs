@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a probe may take once the control arrived.
 const PROBE_PATIENCE: Duration = Duration::from_millis(100);
 /// How long the process may take to go: it drops each connection first, on a machine that may be busy.
-const FAREWELL: Duration = Duration::from_secs(10);
+const EXIT_PATIENCE: Duration = Duration::from_secs(10);
 /// Lines on their way to the process.
 const MAX_LINES: usize = 256;
 
@@ -141,7 +141,7 @@ impl Links {
     /// Heals and ends the process.
     pub async fn stop(&self) -> anyhow::Result<()> {
         let _ = self.ask(Command::Stop).await;
-        tokio::time::timeout(FAREWELL, self.broken()).await.context("the links do not go")?;
+        tokio::time::timeout(EXIT_PATIENCE, self.broken()).await.context("the links do not go")?;
         Ok(())
     }
 }

@@ -31,7 +31,7 @@ pub fn connected(marks: &Marks) -> BTreeSet<Pair> {
 }
 
 /// How often the look-out asks.
-const GLANCE: Duration = Duration::from_millis(40);
+const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// How often it looks for processes.
 const PROCESSES: Duration = Duration::from_secs(1);
 
@@ -57,7 +57,7 @@ impl LookOut {
                 let found = among(&members);
                 seen.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
                 drop(seen);
-                std::thread::park_timeout(GLANCE);
+                std::thread::park_timeout(LOOK_EVERY);
             }
         })?;
         Ok(Self { seen })
@@ -161,7 +161,7 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(30);
         while look_out.seen() != pair {
             assert!(Instant::now() < deadline, "the two were never seen");
-            std::thread::park_timeout(GLANCE);
+            std::thread::park_timeout(LOOK_EVERY);
         }
         drop(holding);
         assert!(connected(&marks).is_empty(), "they are gone");

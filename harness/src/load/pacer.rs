@@ -21,7 +21,7 @@ use crate::clock::{RunClock, RunNs, nanoseconds};
 /// Two decimal digits are enough to tell a late harness from one in time.
 const LAG_DIGITS: u8 = 2;
 /// The thread looks at least this often whether it should end.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A running pacer.
 pub struct Pacer {
@@ -98,7 +98,7 @@ fn sleep_until(moment: Instant, stop: &AtomicBool) -> bool {
         if left.is_zero() {
             return true;
         }
-        std::thread::sleep(left.min(LOOK));
+        std::thread::sleep(left.min(LOOK_EVERY));
     }
 }
 

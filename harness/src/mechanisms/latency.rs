@@ -29,7 +29,7 @@ const QUEUE: &str = "queue";
 /// How long it may take to be seen, and to be gone, beyond what was asked for.
 const PATIENCE: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(3) };
 /// Between two looks.
-const GLANCE: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// So many pieces of each direction are to be seen, where there is time for it.
 const ENOUGH: usize = 5;
 
@@ -214,7 +214,7 @@ impl Delays {
             } else if !proof.holds {
                 seen.said.retain(|_, took| took.len() < ENOUGH);
             }
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 

@@ -18,7 +18,7 @@ use tokio::process::{Child, Command};
 use crate::run::interrupt::Interrupt;
 
 /// How long a run may take to heal and write once it was asked to end.
-const FAREWELL: Duration = Duration::from_secs(90);
+const STOP_PATIENCE: Duration = Duration::from_secs(90);
 /// Bytes of what a run said that are looked at for why it failed.
 const TAIL_BYTES: u64 = 4096;
 
@@ -100,7 +100,7 @@ async fn end(child: &mut Child) -> anyhow::Result<std::process::ExitStatus> {
         // The leader alone: its members die with it, and it has to be alive to heal.
         let _ = kill_process(id, Signal::INT);
     }
-    match tokio::time::timeout(FAREWELL, child.wait()).await {
+    match tokio::time::timeout(STOP_PATIENCE, child.wait()).await {
         Ok(status) => status.context("waiting for a run that was asked to end"),
         Err(_) => {
             if let Some(id) = id {

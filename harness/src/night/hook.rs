@@ -12,9 +12,9 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::text::span;
 
 /// How long the command may take.
-const WITHIN: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it is looked whether it has ended.
-const GLANCE: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Starts it, and waits for its end.
 ///
@@ -24,7 +24,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub fn notify(command: &[String], finding: &Finding) -> Result<(), String> {
     let Some((program, arguments)) = command.split_first() else { return Ok(()) };
     let body = serde_json::to_vec(finding).context("encoding it");
-    body.and_then(|body| run(program, arguments, body, WITHIN))
+    body.and_then(|body| run(program, arguments, body, PATIENCE))
         .map_err(|error| format!("on_finding: {program} was not told: {error:#}"))
 }
 
@@ -50,7 +50,7 @@ fn run(program: &str, arguments: &[String], body: Vec<u8>, within: Duration) -> 
         match child.try_wait().context("waiting for it")? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => anyhow::bail!("it ended with {status}"),
-            None => std::thread::park_timeout(GLANCE),
+            None => std::thread::park_timeout(LOOK_EVERY),
         }
     }
     // It was not waited for, so its group is its own still.
@@ -75,7 +75,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let copy = folder.path().join("copy");
         let arguments = ["-c".to_owned(), format!("cat >'{}'", copy.display())];
-        run("/bin/sh", &arguments, vec![b'x'; 1 << 20], WITHIN).expect("it ended");
+        run("/bin/sh", &arguments, vec![b'x'; 1 << 20], PATIENCE).expect("it ended");
         assert_eq!(std::fs::metadata(copy).expect("written").len(), 1 << 20);
     }
 }

@@ -16,14 +16,14 @@ pub fn look(store: &Path, jobs: u32) -> Machine {
     Machine { cores: host.cores, kernel: host.kernel, fsync_ms: sync, load: load(), jobs }
 }
 
-/// How long is looked at what else the machine does. The load average would still tell of a build that ended
-/// before the night began.
-const GLANCE: Duration = Duration::from_secs(1);
+/// For how long it is measured what else the machine does. The load average would still tell of a build that
+/// ended before the night began.
+const SAMPLE_TIME: Duration = Duration::from_secs(1);
 
 /// The share of the processors that is busy while this process does nothing.
 fn load() -> Option<f64> {
     let before = ticks()?;
-    let until = Instant::now() + GLANCE;
+    let until = Instant::now() + SAMPLE_TIME;
     while Instant::now() < until {
         std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
     }

@@ -50,9 +50,9 @@ const LAST_TURN: &str = "no more faults; test commands have their last turn";
 /// How long it may take until somebody says that the system is set up, where its file does not say.
 const SETUP_PATIENCE: Duration = Duration::from_secs(60);
 /// How long clients may take to end beyond their operation's time-out.
-const FAREWELL: Duration = Duration::from_secs(2);
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the load is looked at while it is waited for.
-const GLANCE: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What carries a run out.
 pub(super) struct Driver<'a> {
@@ -290,7 +290,7 @@ impl Driver<'_> {
                 self.shared.load.close();
                 let (clients, test) =
                     (std::mem::take(&mut course.works.clients), std::mem::take(&mut course.works.test));
-                course.task = Some(Box::pin(self.farewell(clients, test)));
+                course.task = Some(Box::pin(self.wait_for_clients(clients, test)));
             }
             Command::Read(members) => {
                 course.task = Some(Box::pin(self.read(course.readers.take(), members)));
@@ -332,7 +332,7 @@ impl Driver<'_> {
             voters: cluster.voters().to_vec(),
             servers: cluster.servers(),
             lose_unsynced: self.prepared.options.lose_unsynced,
-            glance_ns: nanoseconds(GLANCE),
+            look_every_ns: nanoseconds(LOOK_EVERY),
             tells_leader: self.prepared.options.system.traits().tells_leader,
         };
         let records_sessions = self.shared.load.rules().workload().records_sessions();
@@ -418,7 +418,7 @@ impl Driver<'_> {
     }
 
     /// Waits for every client, and for a test as long as it takes.
-    async fn farewell(
+    async fn wait_for_clients(
         &self,
         mut clients: JoinSet<()>,
         mut test: JoinSet<Result<TestEnd, Failure>>,
@@ -429,7 +429,7 @@ impl Driver<'_> {
             }
             anyhow::Ok(())
         };
-        let patience = self.prepared.options.op_timeout + FAREWELL;
+        let patience = self.prepared.options.op_timeout + STOP_PATIENCE;
         tokio::time::timeout(patience, all).await.map_err(|_| anyhow!("clients do not end"))??;
         let end = match test.join_next().await {
             Some(end) => Some(end.context("waiting for the test")??),

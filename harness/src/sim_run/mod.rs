@@ -56,11 +56,11 @@ const CALM_PATIENCE: Duration = Duration::from_secs(10);
 /// thousands.
 const EACH_PATIENCE: Duration = Duration::from_millis(200);
 /// How often whoever is waited for is looked at, at the least, and how often the load is.
-const GLANCE: Duration = Duration::from_millis(1);
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Between two looks whether somebody interrupts, in virtual time, and between two words of progress.
-const LOOK: Duration = Duration::from_millis(250);
+const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 /// How long clients may take to end beyond their operation's time-out.
-const FAREWELL: Duration = Duration::from_secs(2);
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A run under way.
 struct Virtual<'a> {
@@ -203,7 +203,7 @@ impl Virtual<'_> {
             }
             if self.world.now_us() >= look {
                 self.tell(&run);
-                look += microseconds(LOOK);
+                look += microseconds(PROGRESS_EVERY);
             }
             self.go_on(&run, &nemeses, look)?;
         }
@@ -231,7 +231,7 @@ impl Virtual<'_> {
             voters: self.members[..voters].to_vec(),
             servers: BTreeMap::new(),
             lose_unsynced: options.lose_unsynced,
-            glance_ns: nanoseconds(GLANCE),
+            look_every_ns: nanoseconds(LOOK_EVERY),
             tells_leader: options.system.traits().tells_leader,
         };
         Run::new(run::terms(options, self.workload.records_sessions(), nemeses), schedule.clone())
@@ -282,7 +282,7 @@ impl Virtual<'_> {
             Command::EndArrivals => self.world.end_arrivals(),
             Command::CloseLoad => {
                 self.world.end_load();
-                let patience = self.prepared.options.op_timeout + FAREWELL;
+                let patience = self.prepared.options.op_timeout + STOP_PATIENCE;
                 self.task = Some(Task::Leaving(self.world.now_us() + microseconds(patience)));
             }
             Command::Read(members) => {
@@ -315,8 +315,8 @@ impl Virtual<'_> {
         let now = self.world.now_us();
         let wake = run.wake(now * 1000).map(|at| at.div_ceil(1000));
         let waits = nemeses.watches() || self.task.is_some();
-        let glance = waits.then(|| now + microseconds(GLANCE));
-        let next = wake.into_iter().chain(glance).fold(look, u64::min);
+        let soon = waits.then(|| now + microseconds(LOOK_EVERY));
+        let next = wake.into_iter().chain(soon).fold(look, u64::min);
         self.advance(next.max(now))
     }
 

@@ -25,7 +25,7 @@ use tally::Tally;
 /// Worlds that wait to be counted.
 const MAX_WAITING: usize = 64;
 /// How often somebody looks at the clock.
-const LOOK: Duration = Duration::from_millis(100);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What the threads are called in which members may panic.
 const THREAD: &str = "world";
 
@@ -110,14 +110,14 @@ impl Sweep {
             drop(sender);
             let mut looked = Duration::ZERO;
             loop {
-                let outcome = outcomes.recv_timeout(LOOK);
+                let outcome = outcomes.recv_timeout(LOOK_EVERY);
                 swept.elapsed = begun.elapsed();
                 match outcome {
                     Ok(outcome) => swept.tally.add(outcome),
                     Err(RecvTimeoutError::Timeout) => {}
                     Err(RecvTimeoutError::Disconnected) => return anyhow::Ok(()),
                 }
-                if swept.elapsed.saturating_sub(looked) >= LOOK {
+                if swept.elapsed.saturating_sub(looked) >= LOOK_EVERY {
                     looked = swept.elapsed;
                     swept.interrupted |= stop();
                     let out_of_time = self.limit.is_some_and(|limit| swept.elapsed >= limit);
@@ -162,7 +162,7 @@ pub fn side_by_side<T: Sync, R: Send>(
         }
         drop(sender);
         loop {
-            match ended.recv_timeout(LOOK) {
+            match ended.recv_timeout(LOOK_EVERY) {
                 Ok((at, result)) => {
                     done(&result);
                     results[at] = Some(result);

@@ -34,7 +34,7 @@ pub(super) const KILL: u8 = b'k';
 /// How long what was killed may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often it is looked whether it is.
-const GLANCE: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Runs a command to its end, or until it is told to end it, and says how it ended: `exit 3` or `signal 9`.
 /// Standard input is the socket. Nothing that the command started is left afterwards.
@@ -130,6 +130,6 @@ fn end_all_children() {
                 let _ = kill_process(id, Signal::KILL);
             }
         }
-        std::thread::park_timeout(GLANCE);
+        std::thread::park_timeout(LOOK_EVERY);
     }
 }

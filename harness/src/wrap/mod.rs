@@ -44,8 +44,8 @@ use crate::progress::Progress;
 pub const LOG: &str = "command.log";
 /// Names the run folder in its environment.
 const FOLDER_VARIABLE: &str = "HARNESS_FOLDER";
-/// How long it may take to end when it is asked to.
-const FAREWELL: Duration = Duration::from_secs(10);
+/// How long the command may take to end when it is asked to.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long its last words may take behind its end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How much later than the command the harness may hear of an end that was meant for both.
@@ -137,11 +137,11 @@ impl Running {
     }
 
     /// Asks it to end, and kills it when it does not.
-    async fn farewell(&mut self) -> anyhow::Result<()> {
+    async fn stop(&mut self) -> anyhow::Result<()> {
         self.send(guardian::ASK).await;
-        if tokio::time::timeout(FAREWELL, self.ended()).await.is_err() {
+        if tokio::time::timeout(STOP_PATIENCE, self.ended()).await.is_err() {
             self.send(guardian::KILL).await;
-            let killed = tokio::time::timeout(FAREWELL, self.ended()).await;
+            let killed = tokio::time::timeout(STOP_PATIENCE, self.ended()).await;
             killed.map_err(|_| anyhow!("the command can't be ended: has it become somebody else's?"))?;
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Running {
     /// Waits until what it left has ended, and says how it ended itself.
     async fn status(&mut self) -> anyhow::Result<End> {
         let end = self.ended().await;
-        let gone = tokio::time::timeout(FAREWELL * 2, self.guardian.wait()).await;
+        let gone = tokio::time::timeout(STOP_PATIENCE * 2, self.guardian.wait()).await;
         gone.context("what the command left can't be ended")?.context("waiting for the command")?;
         Ok(end)
     }
@@ -179,7 +179,7 @@ pub async fn run(
         _ = stop.wait_for(|stop| *stop) => true,
     };
     if stopped {
-        running.farewell().await?;
+        running.stop().await?;
     }
     let to_ns = clock.now();
     let end = running.status().await?;

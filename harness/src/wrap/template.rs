@@ -111,7 +111,7 @@ pub async fn run(
             _ = turn.wait_for(|turn| *turn == Turn::Stop) => return Err(Failure::Interrupted),
         }
     }
-    let found = found(&**containers, &template.folder).await?;
+    let found = list_files(&**containers, &template.folder).await?;
     let mut dice = settings.dice.clone();
     let chosen = Chosen::of(&found, template, &mut dice)?;
     let words = |(count, noun): (usize, &str)| runs::numbers::plural(crate::num::wide(count), noun);
@@ -176,10 +176,11 @@ async fn set_up(settings: &Settings) -> Result<(), Failure> {
     }
 }
 
-/// What was found, with the container that it lies in.
+/// The files of all templates, each with the name of the container that it lies in.
 type FoundThere = Vec<(String, Found)>;
 
-async fn found(containers: &dyn Containers, folder: &str) -> anyhow::Result<FoundThere> {
+/// Lists the files of all templates below `folder` in each container that runs, in a fixed order.
+async fn list_files(containers: &dyn Containers, folder: &str) -> anyhow::Result<FoundThere> {
     let mut all = Vec::new();
     for container in containers.names() {
         let mut there = containers.files(&container, folder).await?;

@@ -97,7 +97,7 @@ const MOST_HEARD: usize = 1 << 20;
 /// When a program has ended, what it wrote itself is in the pipe, and takes no longer than this.
 const SETTLED: Duration = Duration::from_secs(1);
 /// The pause between two looks at whether a program has ended.
-const GLANCE: Duration = Duration::from_millis(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// What comes out of a pipe. Whoever inherits a pipe may keep it open for ever, so a thread reads it, and
 /// nobody waits for its end.
@@ -148,7 +148,7 @@ pub fn brief(command: &mut Command, patience: Duration) -> io::Result<Output> {
         if Instant::now() >= until {
             break;
         }
-        std::thread::park_timeout(GLANCE);
+        std::thread::park_timeout(LOOK_EVERY);
     }
     // It was not waited for, so its group is its own still.
     drop(Group(i32::try_from(child.id()).ok().and_then(Pid::from_raw)));

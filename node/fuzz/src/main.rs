@@ -101,7 +101,7 @@ fn run(asked: &Asked) -> ExitCode {
     let started = Instant::now();
     let seeds = inputs.clone();
     for input in &seeds {
-        if let Err(said) = one(asked, &present, input) {
+        if let Err(said) = run_input(asked, &present, input) {
             return broken(asked, input, &said);
         }
     }
@@ -109,7 +109,7 @@ fn run(asked: &Asked) -> ExitCode {
         // The clock is looked at now and then: an input takes microseconds.
         for _ in 0..100 {
             let input = mutate(&mut rng, &inputs);
-            if let Err(said) = one(asked, &present, &input) {
+            if let Err(said) = run_input(asked, &present, &input) {
                 return broken(asked, &input, &said);
             }
             keep(&mut inputs, seeds.len(), &present, input);
@@ -120,7 +120,9 @@ fn run(asked: &Asked) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn one(asked: &Asked, present: &Present, input: &[u8]) -> Result<(), String> {
+/// Runs the target on one input, which is kept where a hang or a crash is reported from. The error is what a
+/// panic said.
+fn run_input(asked: &Asked, present: &Present, input: &[u8]) -> Result<(), String> {
     input.clone_into(&mut present.input.lock().unwrap_or_else(PoisonError::into_inner));
     present.count.fetch_add(1, Ordering::Relaxed);
     std::panic::catch_unwind(|| (asked.target.run)(input)).map_err(|_| SAID.take())

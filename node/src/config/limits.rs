@@ -131,18 +131,24 @@ impl LogLimits {
             None | Some(-1) => usual.roll_bytes,
             Some(kilobytes) => {
                 let bytes = u64::try_from(kilobytes).unwrap_or(0).saturating_mul(1 << 10);
-                super::bounds(
+                super::check_bounds(
                     "txnLogSizeLimitInKb",
                     bytes >> 10,
                     MIN_ROLL_BYTES >> 10,
                     u64::MAX >> 10,
-                    super::plain,
+                    super::as_number,
                 )?;
                 bytes
             }
         };
         let preallocate_bytes = file.preallocate_bytes.unwrap_or(usual.preallocate_bytes);
-        super::bounds("preAllocSize", preallocate_bytes >> 10, 0, MAX_PREALLOCATE >> 10, super::plain)?;
+        super::check_bounds(
+            "preAllocSize",
+            preallocate_bytes >> 10,
+            0,
+            MAX_PREALLOCATE >> 10,
+            super::as_number,
+        )?;
         Ok(Self {
             preallocate_bytes,
             roll_bytes,
@@ -161,7 +167,7 @@ pub(super) fn session_timeouts(file: &ZooCfg, tick_time: Duration) -> Result<(i3
     let min = said(file.min_session_timeout, SESSION_TICKS.0);
     let max = said(file.max_session_timeout, SESSION_TICKS.1);
     if file.min_session_timeout.is_some() {
-        super::bounds("minSessionTimeout", min, 1, i32::MAX, super::plain)?;
+        super::check_bounds("minSessionTimeout", min, 1, i32::MAX, super::as_number)?;
     }
     if min > max {
         return Err(ConfigError::Impossible(format!(

@@ -272,21 +272,29 @@ impl NodeConfig {
         self.servers.iter().filter(|(_, line)| line.role == role).map(|(id, _)| *id).collect()
     }
 
+    /// Refuses numbers out of bounds and servers that contradict each other. An error names what was written:
+    /// the key of the file, or the variable of the environment that overrules it.
     fn check(&self, environment: &Environment) -> Result<(), ConfigError> {
         let named = |key| environment.name_of(key);
-        bounds(named("peerTimeout"), self.peer_timeout, MIN_PEER_TIMEOUT, MAX_PEER_TIMEOUT, in_ms)?;
-        bounds(named("tickTime"), self.tick_time, MIN_TICK_TIME, MAX_TICK_TIME, in_ms)?;
-        bounds(named("initLimit"), self.init_limit, 1, u32::MAX, plain)?;
-        bounds(named("syncLimit"), self.sync_limit, 1, u32::MAX, plain)?;
-        bounds(named("snapCount"), self.snap_count, MIN_SNAP_COUNT, u64::MAX, plain)?;
-        bounds(named("commitLogCount"), self.commit_log_count, 1, MAX_COMMIT_LOG_COUNT, plain)?;
-        bounds(named("clientPortListenBacklog"), self.limits.backlog, 1, i32::MAX, plain)?;
-        bounds(named("globalOutstandingLimit"), self.limits.outstanding, 1, usize::MAX, plain)?;
-        bounds(named("jute.maxbuffer"), self.jute_max_buffer, MIN_JUTE_MAX_BUFFER, LARGEST_FRAME, plain)?;
+        check_bounds(named("peerTimeout"), self.peer_timeout, MIN_PEER_TIMEOUT, MAX_PEER_TIMEOUT, in_ms)?;
+        check_bounds(named("tickTime"), self.tick_time, MIN_TICK_TIME, MAX_TICK_TIME, in_ms)?;
+        check_bounds(named("initLimit"), self.init_limit, 1, u32::MAX, as_number)?;
+        check_bounds(named("syncLimit"), self.sync_limit, 1, u32::MAX, as_number)?;
+        check_bounds(named("snapCount"), self.snap_count, MIN_SNAP_COUNT, u64::MAX, as_number)?;
+        check_bounds(named("commitLogCount"), self.commit_log_count, 1, MAX_COMMIT_LOG_COUNT, as_number)?;
+        check_bounds(named("clientPortListenBacklog"), self.limits.backlog, 1, i32::MAX, as_number)?;
+        check_bounds(named("globalOutstandingLimit"), self.limits.outstanding, 1, usize::MAX, as_number)?;
+        check_bounds(
+            named("jute.maxbuffer"),
+            self.jute_max_buffer,
+            MIN_JUTE_MAX_BUFFER,
+            LARGEST_FRAME,
+            as_number,
+        )?;
         // Also where nothing is removed yet: whoever adds the interval later counts on it.
         if let Some(count) = self.properties.get(RETAIN_COUNT).and_then(|said| said.trim().parse().ok()) {
             let name = named(RETAIN_COUNT);
-            bounds(name, count, MIN_SNAP_RETAIN_COUNT, usize::MAX, plain)?;
+            check_bounds(name, count, MIN_SNAP_RETAIN_COUNT, usize::MAX, as_number)?;
         }
         self.check_servers().map_err(|error| match (error, environment.about_servers()) {
             (ConfigError::Impossible(what), Some(variables)) => {
@@ -305,6 +313,7 @@ impl NodeConfig {
         self.servers.is_empty() || self.servers.len() == 1 && !makes_ensemble
     }
 
+    /// Refuses an ensemble without this member or without voters, and ports that are unknown or given twice.
     fn check_servers(&self) -> Result<(), ConfigError> {
         if self.servers.is_empty() {
             return Ok(());
@@ -348,6 +357,7 @@ impl NodeConfig {
         Ok(())
     }
 
+    /// Refuses a place to dial for what is not a peer.
     fn check_dial(&self) -> Result<(), ConfigError> {
         match self.dial.keys().find(|id| **id == self.id || !self.servers.contains_key(id)) {
             None => Ok(()),
@@ -358,7 +368,8 @@ impl NodeConfig {
     }
 }
 
-fn bounds<T: PartialOrd + Copy>(
+/// Refuses a value outside of `min..=max`; `show` writes the three for the message.
+fn check_bounds<T: PartialOrd + Copy>(
     what: &str,
     value: T,
     min: T,
@@ -380,7 +391,7 @@ fn in_ms(duration: Duration) -> String {
     format!("{} ms", duration.as_millis())
 }
 
-fn plain(number: impl ToString) -> String {
+fn as_number(number: impl ToString) -> String {
     number.to_string()
 }
 

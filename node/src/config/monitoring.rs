@@ -60,7 +60,7 @@ fn admin(file: &ZooCfg) -> Result<Option<AdminServer>, ConfigError> {
         return Err(ConfigError::Impossible(format!("admin.commandURL={url}: it must begin with /")));
     }
     let idle_timeout = file.admin_idle_timeout.unwrap_or(DEFAULT_ADMIN_IDLE);
-    super::bounds("admin.idleTimeout", idle_timeout, MIN_ADMIN_IDLE, MAX_ADMIN_IDLE, super::in_ms)?;
+    super::check_bounds("admin.idleTimeout", idle_timeout, MIN_ADMIN_IDLE, MAX_ADMIN_IDLE, super::in_ms)?;
     let host = file.admin_address.clone().unwrap_or_else(|| UNSPECIFIED.to_owned());
     Ok(Some(AdminServer {
         address: HostPort::new(host, file.admin_port.unwrap_or(DEFAULT_ADMIN_PORT)),

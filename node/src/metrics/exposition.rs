@@ -125,11 +125,11 @@ pub(crate) fn labelled(view: &View, metrics: &Metrics) -> Vec<(&'static str, Vec
 pub(crate) fn prometheus(view: &View, metrics: &Metrics) -> String {
     let mut text = String::new();
     for (name, value) in gauges(view, metrics) {
-        one(&mut text, name, "gauge", value);
+        single_sample(&mut text, name, "gauge", value);
     }
     #[expect(clippy::cast_precision_loss, reason = "what Prometheus has")]
     for (name, value) in metrics.counters() {
-        one(&mut text, name, "counter", value as f64);
+        single_sample(&mut text, name, "counter", value as f64);
     }
     for (name, detail, values) in metrics.summaries() {
         head(&mut text, name, "summary");
@@ -191,14 +191,14 @@ fn process(text: &mut String, metrics: &Metrics) {
     let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     #[expect(clippy::cast_precision_loss, reason = "what Prometheus has")]
     let seconds = cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9;
-    one(text, "process_cpu_seconds_total", "counter", seconds);
-    one(text, "process_start_time_seconds", "gauge", metrics.started_at());
+    single_sample(text, "process_cpu_seconds_total", "counter", seconds);
+    single_sample(text, "process_start_time_seconds", "gauge", metrics.started_at());
     if let Some(max) = max_files() {
         #[expect(clippy::cast_precision_loss, reason = "what Prometheus has")]
-        one(text, "process_max_fds", "gauge", max as f64);
+        single_sample(text, "process_max_fds", "gauge", max as f64);
     }
     if let Some(open) = open_files() {
-        one(text, "process_open_fds", "gauge", u32::try_from(open).map_or(f64::MAX, f64::from));
+        single_sample(text, "process_open_fds", "gauge", u32::try_from(open).map_or(f64::MAX, f64::from));
     }
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     for (line, name) in
@@ -206,12 +206,13 @@ fn process(text: &mut String, metrics: &Metrics) {
     {
         let said = status.lines().find_map(|text| text.strip_prefix(line));
         if let Some(kilobytes) = said.and_then(|text| text.split_whitespace().next()?.parse::<u32>().ok()) {
-            one(text, name, "gauge", f64::from(kilobytes) * 1024.0);
+            single_sample(text, name, "gauge", f64::from(kilobytes) * 1024.0);
         }
     }
 }
 
-fn one(text: &mut String, name: &str, kind: &str, value: f64) {
+/// A metric that has one sample, without labels.
+fn single_sample(text: &mut String, name: &str, kind: &str, value: f64) {
     head(text, name, kind);
     let _ = writeln!(text, "{name} {}", number(value));
 }

@@ -27,7 +27,7 @@ const END: &str = "/";
 pub(super) fn read(file: File, as_json: bool, sink: &mut Sink<'_>) -> io::Result<Result<u64, Damage>> {
     let mut source = Source::new(decompressing(file)?);
     let mut walk = Walk { source: &mut source, as_json, sink };
-    match walk.all() {
+    match walk.print_all() {
         Ok(()) => Ok(Ok(source.offset())),
         Err(End::Damaged(reason)) => Ok(Err(Damage { offset: source.offset(), reason })),
         Err(End::Io(error)) => Err(error),
@@ -53,7 +53,8 @@ struct Walk<'a, 'b> {
 }
 
 impl Walk<'_, '_> {
-    fn all(&mut self) -> Result<(), End> {
+    /// Prints a line for each session, access control list and node, and checks the seal.
+    fn print_all(&mut self) -> Result<(), End> {
         self.take("the header", |r| match (r.int()?, r.int()?, r.long()?) {
             (MAGIC, VERSION, _) => Ok(()),
             _ => Err(DecodeError::Invalid("a file that is no snapshot of version 2")),

@@ -41,7 +41,7 @@ use super::signals::Signals;
 use super::{family, say};
 
 /// The clock is looked at so often, because a wait does not count the time in which the machine slept.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// While processes are being killed, what is left is looked at so often.
 const SWEEP: Duration = Duration::from_millis(5);
@@ -344,8 +344,10 @@ fn guard(told: &Receiver<Message>, behind: u64, mut term: u64, kill: u64, act: &
         let next = if asked { kill } else { term.min(kill) };
         let wait = match now >= kill {
             true if rounds < STUBBORN => SWEEP,
-            true => LOOK,
-            false => Duration::from_millis(next.saturating_sub(now)).clamp(Duration::from_millis(1), LOOK),
+            true => LOOK_EVERY,
+            false => {
+                Duration::from_millis(next.saturating_sub(now)).clamp(Duration::from_millis(1), LOOK_EVERY)
+            }
         };
         match told.recv_timeout(wait) {
             Ok(Message::Until { term: later, kill: latest }) => {

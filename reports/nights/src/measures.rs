@@ -102,7 +102,7 @@ impl Metric {
         }
     }
 
-    /// Its unit.
+    /// The unit of its numbers.
     pub fn unit(&self) -> Unit {
         match self {
             Self::Operations => Unit::PerSecond,

@@ -6,7 +6,7 @@
 pub(crate) struct Noise(pub(crate) u64);
 
 impl Noise {
-    /// 64 bits.
+    /// The next 64 bits of splitmix64.
     fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

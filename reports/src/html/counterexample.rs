@@ -79,7 +79,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
         let behind = behind(input, &steps);
         if at == 0 {
             m.el("p", &[("class", "why")], |m| why(m, counterexample, &behind));
-            one(m, input, check, counterexample, &steps, &behind);
+            write_one(m, input, check, counterexample, &steps, &behind);
         } else {
             // The others say the same in another promise's words: there for who wants them.
             m.el("details", &[("class", "part")], |m| {
@@ -89,7 +89,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
                     let text = shortened(&sentence(&counterexample.sentence), MOST_SENTENCE);
                     m.leaf("span", &[("class", "quiet")], &text);
                 });
-                one(m, input, check, counterexample, &steps, &behind);
+                write_one(m, input, check, counterexample, &steps, &behind);
             });
         }
     }
@@ -116,7 +116,8 @@ fn why(m: &mut Markup, found: &Counterexample, behind: &[Behind<'_>]) {
     m.text(&format!(" At work meanwhile: {}.", names.join(", ")));
 }
 
-fn one(
+/// Draws a counterexample, and writes what it shows below the drawing.
+fn write_one(
     m: &mut Markup,
     input: &Input<'_>,
     check: &CheckResult,

@@ -27,8 +27,9 @@ const COLUMNS: [&str; 8] = [
     "in all",
 ];
 
-/// A lane for each lock: its terms, and the stale writes that were refused.
-pub(super) fn lanes(m: &mut Markup, input: &Input<'_>) {
+/// Draws a lane of the timeline for each lock: a ribbon for each term of a holder, and a cross for each stale
+/// write that was refused.
+pub(super) fn write_lanes(m: &mut Markup, input: &Input<'_>) {
     for lock in locks(input.history).iter().take(MOST_LOCKS) {
         lane(m, "member", &format!("lock {}", lock.key), "", |m| {
             m.el("div", &[("class", "clip")], |m| {
@@ -45,7 +46,7 @@ pub(super) fn lanes(m: &mut Markup, input: &Input<'_>) {
     }
 }
 
-/// The longest terms in the order of time, each with whether it is one of every two.
+/// The longest terms in the order of time, each with whether its place among all is even.
 fn drawn(lock: &Lock) -> Vec<(Term, bool)> {
     let length = |term: &Term| term.to_ns - term.from_ns;
     let mut terms: Vec<(Term, bool)> =
@@ -56,6 +57,7 @@ fn drawn(lock: &Lock) -> Vec<(Term, bool)> {
     terms
 }
 
+/// One term on its lane. Neighbours have two colours, and the even ones bear the number of their application.
 fn ribbon(m: &mut Markup, term: &Term, is_even: bool) {
     let who = term.application.map(|number| format!("application {number}, ")).unwrap_or_default();
     let (from, to) = (moment(term.from_ns), moment(term.to_ns));
@@ -69,7 +71,7 @@ fn ribbon(m: &mut Markup, term: &Term, is_even: bool) {
     });
 }
 
-/// What each fault of a holder cost.
+/// Writes the table of what each fault of a holder cost.
 pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
     if input.run.session_ms.is_none() {
         return;

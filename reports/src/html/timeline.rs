@@ -28,7 +28,7 @@ pub(super) fn write(m: &mut Markup, input: &Input<'_>) {
             bands(m, input);
             lanes::faults(m, input);
             lanes::members(m, input);
-            terms::lanes(m, input);
+            terms::write_lanes(m, input);
             if !input.run.is_wrapped() {
                 drawn = Some(series::operations(m, input));
                 stretch_ms = series::percentiles(m, input);

@@ -20,7 +20,7 @@ const MOST_TEXT: usize = 400;
 /// Characters of a command at most; a longer one is not written, because half of one would do another thing.
 const MOST_COMMAND: usize = 2000;
 
-/// Writes it.
+/// Writes the night as Markdown.
 pub(super) fn render(view: &View<'_>) -> String {
     let Some(digest) = Digest::of(view) else { return "## ? Unknown\n\nThere was no night.\n".to_owned() };
     let mut out = String::new();

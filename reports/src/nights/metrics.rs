@@ -17,7 +17,7 @@ struct Metrics {
     out: String,
 }
 
-/// Writes it.
+/// Writes the night as OpenMetrics text.
 pub(super) fn render(view: &View<'_>) -> String {
     let mut metrics = Metrics { out: String::new() };
     if let Some(digest) = Digest::of(view) {
@@ -46,7 +46,8 @@ impl Metrics {
         let _ = writeln!(self.out, "harness_night_{name}{labels} {value}");
     }
 
-    fn one(&mut self, name: &str, unit: &str, help: &str, value: impl Display) {
+    /// A family that has one sample, without labels.
+    fn single_sample(&mut self, name: &str, unit: &str, help: &str, value: impl Display) {
         self.family(name, unit, help);
         self.sample(name, &[], value);
     }
@@ -59,17 +60,17 @@ impl Metrics {
         let _ = writeln!(self.out, "# HELP harness_night_of The night, the build, and where.");
         self.sample("of_info", &labels, 1);
         let start = begun.started_utc.as_second();
-        self.one("start_seconds", "seconds", "When the night began, seconds since 1970.", start);
+        self.single_sample("start_seconds", "seconds", "When the night began, seconds since 1970.", start);
         let is_valid = u8::from(digest.pile == Pile::Valid);
-        self.one("valid", "", "1 of a night that came to its end and was valid, else 0.", is_valid);
+        self.single_sample("valid", "", "1 of a night that came to its end and was valid, else 0.", is_valid);
         let Some(judged) = &digest.night.judged else { return };
-        self.one(
+        self.single_sample(
             "end_seconds",
             "seconds",
             "When the night ended, seconds since 1970; absent while it has no end.",
             judged.ended_utc.as_second(),
         );
-        self.one("exit_status", "", "The exit status of the night.", judged.status);
+        self.single_sample("exit_status", "", "The exit status of the night.", judged.status);
     }
 
     fn cases(&mut self, digest: &Digest<'_>) {
@@ -112,13 +113,13 @@ impl Metrics {
         let hunted = digest.hunted();
         let convicted = hunted.iter().filter(|hunted| hunted.is_convicted).count();
         let left_out: u64 = digest.left_out().iter().map(|left| u64::from(left.runs)).sum();
-        self.one("runs", "", "Runs of cases, every try counted.", digest.night.attempts.len());
-        self.one("runs_left_out", "", "Runs that were planned and not made.", left_out);
-        self.one("worlds", "", "Worlds of the simulator that were lived through.", worlds);
-        self.one("worlds_broken", "", "Worlds that broke a rule.", bad.len());
-        self.one("elections", "", "Elections that were measured.", elections);
-        self.one("faults_verified", "", "Faults that were proven.", faults);
-        self.one("operations", "", "Operations that were invoked.", operations);
+        self.single_sample("runs", "", "Runs of cases, every try counted.", digest.night.attempts.len());
+        self.single_sample("runs_left_out", "", "Runs that were planned and not made.", left_out);
+        self.single_sample("worlds", "", "Worlds of the simulator that were lived through.", worlds);
+        self.single_sample("worlds_broken", "", "Worlds that broke a rule.", bad.len());
+        self.single_sample("elections", "", "Elections that were measured.", elections);
+        self.single_sample("faults_verified", "", "Faults that were proven.", faults);
+        self.single_sample("operations", "", "Operations that were invoked.", operations);
         self.family("planted_bugs", "", "Planted bugs that were hunted, by whether a run convicted them.");
         self.sample("planted_bugs", &[("convicted", "yes")], convicted);
         self.sample("planted_bugs", &[("convicted", "no")], hunted.len() - convicted);

@@ -140,7 +140,8 @@ pub(crate) struct Message<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// The messages of one datagram.
+/// The messages of one datagram. The first that is malformed is the last: where the next one begins is not
+/// known.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages<'a>(pub(crate) &'a [u8]);
 

@@ -153,7 +153,7 @@ impl Nemesis {
         }
     }
 
-    /// Its parameters.
+    /// What the user gave, else the usual parameters of its mechanism.
     #[must_use]
     pub fn parameters(self) -> Parameters {
         match self.0 {

@@ -140,7 +140,7 @@ impl Lane {
         match &self.state {
             State::Waiting => Some(common.onset(fault)),
             // What the load has shown is looked at now and then.
-            State::Calming { until } => Some((*until).min(now + common.glance_ns)),
+            State::Calming { until } => Some((*until).min(now + common.look_every_ns)),
             State::Aiming { until } => Some(*until),
             State::Holding { current } => Some(current.end),
             State::Injecting { .. }

@@ -101,7 +101,7 @@ pub struct Terms {
     /// After which kills processes come back without what they had not synced.
     pub lose_unsynced: LoseUnsynced,
     /// How often the load is looked at while it is waited for, in ns.
-    pub glance_ns: RunNs,
+    pub look_every_ns: RunNs,
     /// Whether anybody tells who leads. Else no fault waits for that.
     pub tells_leader: bool,
 }
@@ -112,7 +112,7 @@ struct Common {
     start: RunNs,
     overlap: bool,
     interval_ns: RunNs,
-    glance_ns: RunNs,
+    look_every_ns: RunNs,
     lose_unsynced: LoseUnsynced,
     tells_leader: bool,
 }
@@ -150,7 +150,7 @@ impl Nemeses {
                 start,
                 overlap: schedule.overlap,
                 interval_ns: schedule.interval_ms.saturating_mul(NS_PER_MS),
-                glance_ns: terms.glance_ns,
+                look_every_ns: terms.look_every_ns,
                 lose_unsynced: terms.lose_unsynced,
                 tells_leader: terms.tells_leader,
             },

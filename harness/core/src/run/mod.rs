@@ -313,7 +313,7 @@ impl Run {
             Phase::Work | Phase::Settling => Some(self.until),
             Phase::Reading if !self.is_asked => Some(self.until),
             // What the load has shown is looked at now and then.
-            Phase::Showing => Some(self.until.min(now + self.terms.nemeses.glance_ns)),
+            Phase::Showing => Some(self.until.min(now + self.terms.nemeses.look_every_ns)),
             Phase::SetUp | Phase::Healing | Phase::Leaving | Phase::Reading | Phase::Over => None,
         };
         let nemeses = self.nemeses.as_ref().and_then(|nemeses| nemeses.wake(now));

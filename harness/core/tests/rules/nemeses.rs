@@ -44,7 +44,7 @@ impl Default for Script {
             voters: Vec::new(),
             servers: BTreeMap::new(),
             lose_unsynced: LoseUnsynced::default(),
-            glance_ns: 5 * MS,
+            look_every_ns: 5 * MS,
             tells_leader: true,
         };
         let schedule = Schedule {

@@ -56,7 +56,7 @@ impl Script {
             members,
             servers: BTreeMap::new(),
             lose_unsynced: LoseUnsynced::default(),
-            glance_ns: 5 * MS,
+            look_every_ns: 5 * MS,
             tells_leader: true,
         };
         self.terms = Some(Terms { time_limit_ns: limit * MS, expiry_ns: expiry * MS, comes_back, nemeses });

@@ -48,7 +48,7 @@ const FOREIGN_START_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a closed port may take to refuse.
 const REFUSAL_PATIENCE: Duration = Duration::from_millis(500);
 /// How long a member may take to end when asked politely.
-pub(super) const FAREWELL: Duration = Duration::from_secs(1);
+pub(super) const STOP_PATIENCE: Duration = Duration::from_secs(1);
 /// Where probes and controls arrive, below the ports that the kernel gives away.
 const PROBE_PORTS: (u16, u16) = (10_201, 10_202);
 
@@ -390,8 +390,8 @@ impl DockerCluster {
             let _ = self.signal_one(*id, SignalName::Continue).await;
         }))
         .await;
-        let farewells = self.members.values().map(|member| member.ended(FAREWELL));
-        for ended in join_all(farewells).await {
+        let ended = self.members.values().map(|member| member.ended(STOP_PATIENCE));
+        for ended in join_all(ended).await {
             if let Err(error) = ended {
                 tracing::warn!("{error:#} when asked, is killed");
             }

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::agent::peer;
 use super::client_container::ClientContainer;
-use super::ensemble::{DockerCluster, FAREWELL};
+use super::ensemble::{DockerCluster, STOP_PATIENCE};
 use super::process_1;
 use super::within::Within;
 use crate::cluster::containers::Containers;
@@ -33,7 +33,7 @@ const PROBE_PATIENCE: Duration = Duration::from_millis(100);
 /// How long a process that was started may take to be there for its clock to be shifted.
 const SHIFT_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks for it.
-const GLANCE: Duration = Duration::from_millis(2);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 impl DockerCluster {
     /// Sends a signal to the processes of members, by their agents; of members that no agent is with, the
@@ -54,7 +54,7 @@ impl DockerCluster {
             SignalName::Stop => process_1::pause(engine, &container).await,
             SignalName::Continue => process_1::resume(engine, &container).await,
             SignalName::Term => {
-                process_1::end(engine, &container, FAREWELL).await;
+                process_1::end(engine, &container, STOP_PATIENCE).await;
                 Ok(())
             }
         }
@@ -94,7 +94,7 @@ impl DockerCluster {
                 if processes.iter().any(runs_its_program) && agent.shift_clock(offset_ns).await? > 0 {
                     return anyhow::Ok(());
                 }
-                tokio::time::sleep(GLANCE).await;
+                tokio::time::sleep(LOOK_EVERY).await;
             }
         };
         match tokio::time::timeout(SHIFT_PATIENCE, shifting).await {

@@ -123,7 +123,7 @@ impl Containers for Within {
                 let _ = found_at(path, header).map(|found| sender.send(found));
                 Ok(())
             };
-            archive(&self.engine, id, folder, each)
+            for_each_entry(&self.engine, id, folder, each)
                 .await
                 .with_context(|| format!("{container}, {folder}"))?;
             Ok(found.into_iter().collect())
@@ -167,7 +167,7 @@ impl Containers for Within {
                     _ => Ok(()),
                 }
             };
-            archive(&self.engine, self.reader.clone(), OUTPUT, each).await
+            for_each_entry(&self.engine, self.reader.clone(), OUTPUT, each).await
         })
     }
 }
@@ -298,10 +298,12 @@ pub(super) async fn short(
     Ok(docker.inspect_exec(&id).await?.exit_code)
 }
 
-/// An archive as it comes.
+/// An archive while it arrives, for a reader that blocks.
 struct Pieces {
     coming: mpsc::Receiver<Bytes>,
+    /// What is left of the piece that is being read.
     now: Bytes,
+    /// Bytes read so far; more than [`MOST_BYTES`] are refused.
     read: u64,
 }
 
@@ -323,8 +325,11 @@ impl Read for Pieces {
     }
 }
 
-/// Hands over what is in a folder of a container; nothing where the folder is not there.
-async fn archive(
+/// Downloads a folder of a container and gives each entry of it to `each`: its path below the folder's
+/// parent, its header and its content. A folder that is not there has no entries.
+///
+/// The entries are unpacked while they arrive, on a thread of their own, because `tar` reads blockingly.
+async fn for_each_entry(
     engine: &Engine,
     container: String,
     folder: &str,

@@ -155,8 +155,9 @@ pub(super) fn hunt(
             })
         })
         .collect();
-    let outcomes =
-        side_by_side(&pieces, bounds.jobs, stop, one, |(piece, outcome)| tell(progress, *piece, outcome))?;
+    let outcomes = side_by_side(&pieces, bounds.jobs, stop, hunt_piece, |(piece, outcome)| {
+        tell(progress, *piece, outcome)
+    })?;
     let outcomes: Vec<(Piece, Outcome)> = outcomes
         .into_iter()
         .zip(&pieces)
@@ -185,8 +186,8 @@ pub(super) fn hunt(
     Ok(result)
 }
 
-/// The first world that convicts.
-fn one(piece: &Piece, halt: &AtomicBool) -> (Piece, Outcome) {
+/// Lives through the worlds of a piece until one convicts the bug.
+fn hunt_piece(piece: &Piece, halt: &AtomicBool) -> (Piece, Outcome) {
     let begun = Instant::now();
     for seed in 0..piece.worlds {
         if halt.load(Ordering::Relaxed) {

@@ -20,12 +20,12 @@ use crate::run::interrupt::Interrupt;
 
 /// Hunts with real runs.
 pub(super) fn selftest(args: &SelftestArgs, bugs: &[Mutant], progress: &Progress) -> Result<Exit, Failure> {
-    let (_runtime, interrupt) = noticed()?;
+    let (_runtime, interrupt) = notice_interrupts()?;
     let mut rows = Vec::new();
     for bug in bugs {
         let end = match bug.recipe() {
             Err(reason) => End::SimulatorOnly(reason),
-            Ok(recipe) => one(args, *bug, recipe, progress, &|| interrupt.was_asked())?,
+            Ok(recipe) => hunt(args, *bug, recipe, progress, &|| interrupt.was_asked())?,
         };
         rows.push(Row { bug: *bug, end });
     }
@@ -35,7 +35,7 @@ pub(super) fn selftest(args: &SelftestArgs, bugs: &[Mutant], progress: &Progress
 }
 
 /// Signals are looked for from here on, also between two runs.
-fn noticed() -> anyhow::Result<(Runtime, Interrupt)> {
+fn notice_interrupts() -> anyhow::Result<(Runtime, Interrupt)> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -47,7 +47,9 @@ fn noticed() -> anyhow::Result<(Runtime, Interrupt)> {
     Ok((runtime, interrupt))
 }
 
-fn one(
+/// Runs the recipe that shows this bug, with another seed each time, until a run is judged a violation or the
+/// recipe's tries are used up.
+fn hunt(
     args: &SelftestArgs,
     bug: Mutant,
     recipe: Recipe,
@@ -87,6 +89,7 @@ fn one(
     Ok(End::NotFound { recipe, runs: recipe.tries, took: begun.elapsed() })
 }
 
+/// The options of one try: those of the `harness run` line that a user would type for it.
 fn options(args: &SelftestArgs, bug: Mutant, recipe: Recipe, run: u32) -> Result<RunOptions, Failure> {
     let line = format!(
         "harness run --cluster {} --nemesis {} --workload {} --mutant {} --seed {run} --name selftest-{} {}",
@@ -121,7 +124,7 @@ mod tests {
         };
         let bug = lab_mutants::ALL.iter().find(|bug| bug.recipe().is_ok()).expect("a bug with a recipe");
         let recipe = bug.recipe().expect("a recipe");
-        let end = one(&args, *bug, recipe, &Progress::on_stderr(), &|| true);
+        let end = hunt(&args, *bug, recipe, &Progress::on_stderr(), &|| true);
         assert!(matches!(end, Err(Failure::Interrupted)));
         assert!(!store.exists(), "nothing was begun");
     }

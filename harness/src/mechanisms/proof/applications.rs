@@ -6,7 +6,7 @@ use harness_core::fault::application::{Harm, Holder};
 use harness_core::mechanism::clock::show_offset;
 
 use super::clocks::fits;
-use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE};
+use super::{LOOK_EVERY, PATIENCE, Proof, RECOVERY_PATIENCE};
 use crate::applications::Applications;
 use crate::cluster::{ClockReading, ProcessState};
 
@@ -93,7 +93,7 @@ async fn until(deadline: Instant, holds: impl Fn() -> bool) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
     true
 }
@@ -182,6 +182,6 @@ async fn clock_reads(all: &impl ApplicationsSeen, number: u64, offset_ns: i64) -
             };
             return Proof::new(fitting || is_gone, words);
         }
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use runs::member::MemberId;
 
-use super::{GLANCE, PATIENCE, Proof};
+use super::{LOOK_EVERY, PATIENCE, Proof};
 use crate::cluster::{ClockReading, Cluster};
 use harness_core::fault::in_force::InForce;
 use harness_core::mechanism::clock::{offset_ns, show_offset};
@@ -80,7 +80,7 @@ async fn read_until(
         if fitting || Instant::now() >= deadline {
             return (fitting, seen);
         }
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 

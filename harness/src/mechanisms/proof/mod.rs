@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 20 } else { 2_0
 const RECOVERY_PATIENCE: Duration =
     if cfg!(test) { PATIENCE } else { Duration::from_nanos(RECOVERY_PATIENCE_NS) };
 /// How often a state that only the kernel knows is looked at.
-const GLANCE: Duration = Duration::from_millis(2);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// Everybody reaches everybody, every process runs, and every member serves in one epoch.
 pub async fn all_is_well(cluster: &dyn Cluster) -> anyhow::Result<Proof> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use runs::results::Reach;
 
-use super::{GLANCE, PATIENCE, Proof};
+use super::{LOOK_EVERY, PATIENCE, Proof};
 use crate::cluster::{Cluster, Cut, Severing, Traffic, matrix};
 use crate::links::protocol::{ProbeRound, Probed};
 use harness_core::fault::in_force::{Expected, InForce};
@@ -115,7 +115,7 @@ async fn refuses(
         if refused > 0 || Instant::now() >= deadline {
             return Ok(Proof::new(refused > 0, format!("{refused} refused")));
         }
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use runs::member::MemberId;
 
-use super::{GLANCE, PATIENCE, Proof, RECOVERY_PATIENCE as SERVES_PATIENCE};
+use super::{LOOK_EVERY, PATIENCE, Proof, RECOVERY_PATIENCE as SERVES_PATIENCE};
 use crate::cluster::{Cluster, PortState, ProcessState};
 use harness_core::fault::Server;
 use harness_core::fault::in_force::InForce;
@@ -22,7 +22,7 @@ pub async fn are(
     for member in members {
         let mut state = cluster.process_state(*member).await?;
         while !wanted(&state) && Instant::now() < deadline {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(LOOK_EVERY).await;
             state = cluster.process_state(*member).await?;
         }
         let seen = ask_until(cluster, *member, port, deadline).await?;
@@ -45,7 +45,7 @@ pub async fn run(cluster: &dyn Cluster, members: &[MemberId], expected: bool) ->
         let deadline = Instant::now() + if expected { PATIENCE } else { Duration::ZERO };
         let mut runs = cluster.process_state(*member).await? == ProcessState::Running;
         while !runs && Instant::now() < deadline {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(LOOK_EVERY).await;
             runs = cluster.process_state(*member).await? == ProcessState::Running;
         }
         let deadline = if runs { Instant::now() + PATIENCE } else { deadline };
@@ -64,7 +64,7 @@ pub async fn answer_as(cluster: &dyn Cluster, members: &[MemberId], by: Server) 
         let deadline = Instant::now() + SERVES_PATIENCE;
         let mut seen = cluster.who_answers(*member).await?;
         while seen.is_none() && Instant::now() < deadline {
-            tokio::time::sleep(GLANCE).await;
+            tokio::time::sleep(LOOK_EVERY).await;
             seen = cluster.who_answers(*member).await?;
         }
         holds &= seen.as_ref().is_some_and(|(server, _)| *server == by);
@@ -99,6 +99,6 @@ async fn ask_until(
         if seen == wanted || Instant::now() >= deadline {
             return Ok(seen);
         }
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -23,8 +23,9 @@ impl GatewayClient {
         Self { itself: Itself::of(number), gateway: None }
     }
 
-    /// A member that knows no leader is no place to be: it would keep every operation until its time is over.
-    async fn go(&mut self, member: SocketAddr) -> Connected {
+    /// Connects to a member that knows a leader. One that knows none would keep every operation until its
+    /// time is over.
+    async fn connect_to(&mut self, member: SocketAddr) -> Connected {
         let mut gateway = match Gateway::connect(member).await {
             Ok(gateway) => gateway,
             Err(error) => return Connected::Refused(error.to_string()),
@@ -54,7 +55,7 @@ impl GatewayClient {
 
 impl Client for GatewayClient {
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(within(patience, self.go(member)))
+        Box::pin(within(patience, self.connect_to(member)))
     }
 
     fn is_connected(&self) -> bool {

@@ -42,7 +42,7 @@ pub(super) struct Gateway {
 }
 
 impl Gateway {
-    /// Connects.
+    /// Opens an HTTP/1.1 connection to the member.
     pub(super) async fn connect(member: SocketAddr) -> Result<Self, std::io::Error> {
         let stream = TcpStream::connect(member).await?;
         stream.set_nodelay(true)?;

@@ -48,7 +48,7 @@ const NO_REQUEST: &str = "not tried: the request with its value never came; what
 /// A member that is not there.
 const NOWHERE: &str = "127.0.0.1:1";
 /// How long it may take to end when its input does.
-const FAREWELL: Duration = Duration::from_secs(5);
+const EXIT_PATIENCE: Duration = Duration::from_secs(5);
 /// The value by which a request is known again, in decimal.
 const VALUE: i64 = 724_105_813;
 /// How long a watch is to wait for news.
@@ -378,10 +378,10 @@ impl Talk<'_> {
 
     async fn is_dismissed(&mut self, process: Process) {
         let tried = "the end of its input";
-        if process.ends_without_input(FAREWELL).await {
+        if process.ends_without_input(EXIT_PATIENCE).await {
             self.found(tried, "it ends".to_owned(), Weight::Good);
         } else {
-            let seen = format!("it lives on for more than {} s", FAREWELL.as_secs());
+            let seen = format!("it lives on for more than {} s", EXIT_PATIENCE.as_secs());
             self.found(tried, seen, Weight::Fault);
         }
     }

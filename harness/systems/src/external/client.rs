@@ -46,7 +46,9 @@ impl LinesClient {
         self.process.is_some()
     }
 
-    async fn go(&mut self, member: SocketAddr, patience: Duration) -> Connected {
+    /// Notes the member that operations go to, once it accepts a connection: the client itself connects on
+    /// its own.
+    async fn connect_to(&mut self, member: SocketAddr, patience: Duration) -> Connected {
         // By itself first: a client that is not there says nothing of any member.
         if !self.has_process(patience).await {
             return Connected::Replaced;
@@ -102,7 +104,7 @@ impl LinesClient {
 
 impl Client for LinesClient {
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(self.go(member, patience))
+        Box::pin(self.connect_to(member, patience))
     }
 
     fn is_connected(&self) -> bool {

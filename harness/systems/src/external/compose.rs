@@ -47,7 +47,7 @@ pub(super) struct Compose {
 const WITHOUT_A_PART: [&str; 7] =
     ["expose", "labels", "logging", "platform", "stop_grace_period", "annotations", "attach"];
 
-/// Reads it.
+/// Reads the services of a Compose file.
 ///
 /// # Errors
 /// What is wrong with it, and what to write instead.

@@ -72,7 +72,7 @@ pub(super) fn described(
         .into_iter()
         .map(|(name, written)| {
             check_name(&name)?;
-            one(&name, written, are_contained).map_err(|why| format!("faults.{name}{why}"))
+            own_fault(&name, written, are_contained).map_err(|why| format!("faults.{name}{why}"))
         })
         .collect()
 }
@@ -91,7 +91,8 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn one(name: &str, written: WrittenFault, are_contained: bool) -> Result<OwnFault, String> {
+/// A fault as its table in the file describes it. The error begins with the key behind `faults.NAME`.
+fn own_fault(name: &str, written: WrittenFault, are_contained: bool) -> Result<OwnFault, String> {
     let WrittenFault { exec, heal, seen, aim } = written;
     let exec = exec.ok_or(": write exec, the command that brings it")?;
     let seen = seen.ok_or(

@@ -25,7 +25,7 @@ use crate::system::Beginning;
 /// How long a client may take to say hello.
 const HELLO_PATIENCE: Duration = Duration::from_secs(20);
 /// How often is looked whether one that was dismissed has ended.
-const FAREWELL_LOOKS: Duration = Duration::from_millis(10);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// What is wrong with one that said nothing.
 const NO_HELLO: &str = "it ended before it said hello";
 /// The lines of its log that are shown.
@@ -229,7 +229,7 @@ impl Process {
     pub(super) async fn ends_without_input(mut self, patience: Duration) -> bool {
         self.input = None;
         let ended = async {
-            let mut looks = tokio::time::interval(FAREWELL_LOOKS);
+            let mut looks = tokio::time::interval(LOOK_EVERY);
             while self.lives() {
                 looks.tick().await;
             }

@@ -39,8 +39,8 @@ use harness_systems::application::{
 };
 use harness_systems::mutant::ClientMutant;
 
-/// How long a resignation may take that nobody waits for.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long an application that ends may take to give up all that it holds.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
 /// How long whoever gives up what did not come in time may take for it.
 const WITHDRAWAL: Duration = Duration::from_secs(1);
 
@@ -475,7 +475,7 @@ impl Application {
 
     /// Leaves nothing behind, as far as that can be had soon.
     async fn leave(mut self) {
-        let farewell = async {
+        let leaving = async {
             if let Some(mut candidacy) = self.candidacy.take().filter(|candidacy| !candidacy.is_over) {
                 candidacy.recipe.resign();
                 while !matches!(candidacy.recipe.next().await, News::Over) {}
@@ -484,7 +484,7 @@ impl Application {
             self.queues.leave().await;
             let _ = self.keeper.close().await;
         };
-        let _ = timeout(FAREWELL, farewell).await;
+        let _ = timeout(LEAVE_PATIENCE, leaving).await;
     }
 }
 

@@ -36,7 +36,8 @@ enum PeerState {
     Following,
 }
 
-/// The session that is ended because it was silent.
+/// The session of which a line says that it ends because it was silent:
+/// `... ZooKeeperServer - Expiring session 0x1, ...`.
 fn expired(line: &str) -> Option<&str> {
     let (before, words) = line.rsplit_once(" - ")?;
     let session = words.strip_prefix("Expiring session ")?.split_once(',')?.0;

@@ -38,7 +38,7 @@ impl SessionClient {
         self.connection.as_ref().map(Connection::session).or_else(|| self.session.clone())
     }
 
-    async fn go(&mut self, member: SocketAddr, patience: Duration) -> Connected {
+    async fn connect_to(&mut self, member: SocketAddr, patience: Duration) -> Connected {
         if self.standing().is_none() {
             self.leave();
         }
@@ -87,7 +87,7 @@ impl SessionClient {
 
 impl Client for SessionClient {
     fn connect(&mut self, member: SocketAddr, patience: Duration) -> Async<'_, Connected> {
-        Box::pin(self.go(member, patience))
+        Box::pin(self.connect_to(member, patience))
     }
 
     fn is_connected(&self) -> bool {

@@ -181,12 +181,13 @@ impl Outstanding {
             }
             _ => {
                 let op = single(op, &mut body).ok_or(ErrorCode::Unimplemented)?.map_err(malformed)?;
-                self.one(case, op)
+                self.judge_single(case, op)
             }
         }
     }
 
-    fn one<P: Protocol>(&mut self, case: Case<'_, P>, op: Single) -> Result<Txn, ErrorCode> {
+    /// A request that stands alone, or is a part of a multi.
+    fn judge_single<P: Protocol>(&mut self, case: Case<'_, P>, op: Single) -> Result<Txn, ErrorCode> {
         match op {
             Single::SetAcl(request) => self.set_acl(case, request),
             Single::Op(MultiOp::Create(request) | MultiOp::Create2(request)) => {
@@ -220,7 +221,7 @@ impl Outstanding {
                 let txn = refusal(ErrorCode::RuntimeInconsistency);
                 (txn.kind(), txn)
             } else {
-                let judged = self.one(case, Single::Op(op)).and_then(|txn| {
+                let judged = self.judge_single(case, Single::Op(op)).and_then(|txn| {
                     // Of lists that a few bytes stand for.
                     room = room.checked_sub(txn.encoded_len()).ok_or(ErrorCode::MarshallingError)?;
                     Ok((kind, txn))

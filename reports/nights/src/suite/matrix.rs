@@ -33,7 +33,7 @@ fn given(key: &str, value: &Value) -> Result<Vec<(String, String)>, String> {
     is_flag(key)?;
     match value {
         Value::Array(words) if WORD_BY_WORD.contains(&flag(key).as_str()) => {
-            words.iter().map(|word| Ok((flag(key), one(key, word)?))).collect()
+            words.iter().map(|word| Ok((flag(key), single_word(key, word)?))).collect()
         }
         value => Ok(text(key, value)?.map(|text| (flag(key), text)).into_iter().collect()),
     }
@@ -57,15 +57,15 @@ fn text(key: &str, value: &Value) -> Result<Option<String>, String> {
     match value {
         Value::Boolean(there) => Ok(there.then(String::new)),
         Value::Array(values) if !values.is_empty() => {
-            let words = values.iter().map(|value| one(key, value)).collect::<Result<Vec<_>, _>>()?;
+            let words = values.iter().map(|value| single_word(key, value)).collect::<Result<Vec<_>, _>>()?;
             Ok(Some(words.join(",")))
         }
-        other => one(key, other).map(Some),
+        other => single_word(key, other).map(Some),
     }
 }
 
-/// A single word.
-fn one(key: &str, value: &Value) -> Result<String, String> {
+/// A value that is no list, as it is typed.
+fn single_word(key: &str, value: &Value) -> Result<String, String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),

@@ -83,13 +83,14 @@ fn of_kind(ran: &TemplateRun, kind: CommandKind) -> Option<CheckResult> {
     if all.is_empty() {
         return None;
     }
+    // As in `test-serial-driver`, of the prefix `serial_driver_`.
     let name = format!("test-{}", kind.prefix().trim_end_matches('_').replace('_', "-"));
     let accused = all.iter().find_map(|tally| tally.first_other.as_ref().filter(|first| accuses(first)));
-    let open = all.iter().find_map(|tally| open(tally));
+    let open = all.iter().find_map(|tally| why_open(tally));
     let kept_from = ran.last.as_ref().filter(|last| last.command.kind == kind);
     let kept_from = kept_from.and_then(|last| Some((&last.command.name, last.kept_from.as_ref()?)));
     let (verdict, summary) = match (accused, open, kept_from) {
-        (Some(execution), _, _) => (Verdict::Invalid, failed(execution)),
+        (Some(execution), _, _) => (Verdict::Invalid, failure_of(execution)),
         (None, _, Some((command, why))) => (Verdict::Unknown, format!("{command} did not run: {why}")),
         (None, Some(why), None) => (Verdict::Unknown, why),
         (None, None, None) => (Verdict::Valid, in_numbers(&all)),
@@ -97,11 +98,13 @@ fn of_kind(ran: &TemplateRun, kind: CommandKind) -> Option<CheckResult> {
     Some(CheckResult::new(&name, verdict, summary).with_evidence(json!(all)))
 }
 
+/// Whether its exit status says that the system is at fault.
 fn accuses(execution: &Execution) -> bool {
     execution.status.is_some_and(|status| Word::of(status).accuses())
 }
 
-fn failed(execution: &Execution) -> String {
+/// How an execution failed, in one sentence.
+fn failure_of(execution: &Execution) -> String {
     let Execution { number, command, status, words, .. } = execution;
     let how = match status.map(Word::of) {
         Some(Word::Crashed(signal)) => format!("crashed ({signal})"),
@@ -112,7 +115,7 @@ fn failed(execution: &Execution) -> String {
 }
 
 /// Why nothing is known of a command that was started: it never came to an end of its own.
-fn open(tally: &Tally) -> Option<String> {
+fn why_open(tally: &Tally) -> Option<String> {
     if tally.started == 0 || tally.succeeded > 0 {
         return None;
     }

@@ -178,6 +178,7 @@ impl Assertions {
         }
     }
 
+    /// Counts a line that can't be read, and keeps the beginning of the first.
     fn cannot_read(&mut self, container: &str, file: &str, line: &[u8], why: &str) -> Line {
         let unread = self.unread.get_or_insert_with(|| {
             let beginning = String::from_utf8_lossy(&line[..line.len().min(MOST_WORDS)]).into_owned();
@@ -187,6 +188,8 @@ impl Assertions {
         Line::Unread
     }
 
+    /// Counts what a line says of an assertion, and keeps the first example that breaks it. `line` stands in
+    /// the message where there are too many assertions.
     fn add(&mut self, assertion: Assertion, container: &str, file: &str, line: &[u8]) -> Line {
         let is_new = !self.properties.contains_key(&assertion.id);
         if is_new && self.properties.len() == MOST_PROPERTIES {

@@ -18,7 +18,7 @@ const FILES: [(&str, &str); 4] = [
     ("metrics.txt", "this night's numbers as OpenMetrics"),
 ];
 
-/// Writes it.
+/// Writes the end of the page.
 pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
     planted(m, digest);
     left_out(m, digest);

@@ -32,7 +32,7 @@ const PARTS: [(&str, &str); 8] = [
     ("files", "Files"),
 ];
 
-/// Writes it.
+/// Writes the top of the page.
 pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
     let begun = &digest.night.begun;
     m.el("div", &[("class", "top")], |m| {

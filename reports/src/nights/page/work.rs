@@ -13,7 +13,7 @@ const MOST_NIGHTS: usize = 14;
 /// Worlds that broke a rule and are named.
 const MOST_BROKEN: usize = 50;
 
-/// Writes it.
+/// Writes the section.
 pub(super) fn write(m: &mut Markup, digest: &Digest<'_>) {
     m.heading("work", "Work done", &summary(digest));
     let (_, bad) = digest.night.worlds_lived();

@@ -26,7 +26,10 @@ pub(crate) fn event_of(record: Record) -> Result<Event, String> {
     Ok(record.in_terms_of(f, key, value))
 }
 
-/// The value that a datum is, as lines of ours would have it.
+/// The value that a datum stands for, as in lines of our own format; none for what no line has.
+///
+/// Two integers, the first of which may be nil, are a pair, and [`Value::list`] gives them where a list is
+/// meant. Any other list of integers is a list. A list of micro-operations is a transaction.
 fn value_of(datum: &Datum) -> Option<Value> {
     match datum {
         Datum::Nil => Some(Value::Null),
@@ -44,7 +47,7 @@ fn value_of(datum: &Datum) -> Option<Value> {
     }
 }
 
-/// The micro-operation that a datum is, as lines of ours would have it.
+/// The micro-operation that a datum stands for: `["append", 5, 1]`, `["r", 5, null]`, `["r", 5, [1, 2]]`.
 fn micro(datum: &Datum) -> Option<Micro> {
     let [f, key, value] = datum.as_list()? else { return None };
     let what = match (f.as_text()?, value) {

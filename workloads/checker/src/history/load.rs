@@ -92,6 +92,7 @@ fn load_records(mut records: Records<'_>, mut pairing: Pairing) -> Result<Loaded
     Ok(loaded(pairing, records.completeness()))
 }
 
+/// The history whose events were all paired, with what its reader knows of it.
 fn loaded(pairing: Pairing, known: Completeness) -> Loaded {
     let Completeness { extent, problem, plain, events, skipped, renamed } = known;
     Loaded { history: pairing.finish(), extent, problem, plain, events, skipped, renamed }

@@ -37,7 +37,7 @@ pub(super) enum Decision {
     },
 }
 
-/// Decides.
+/// Decides whether the operations have an order that keeps `real_time`.
 pub(super) fn decide(registers: &Registers, real_time: RealTime, budget: &Budget) -> Decision {
     if let Some(entry) = registers.unexplained() {
         return Decision::None { near: vec![entry], enough: true, by: Algorithm::Cycle };

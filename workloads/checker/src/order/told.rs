@@ -13,7 +13,7 @@ use crate::verdict::{Counterexample, MAX_DRAWN, OpView};
 /// Steps for finding the cycle of a small part.
 const TELL_STEPS: u64 = 1_000_000;
 
-/// The counterexample.
+/// The counterexample that the operations left after shrinking are, with its sentence.
 pub(super) fn counterexample(
     shrunk: &Shrunk,
     ops: &[Op],

@@ -210,13 +210,14 @@ fn stuck<'a>(shrunk: &Part, op: &impl Fn(usize) -> &'a Op) -> (String, Option<us
         format!("{what}; no order of these {count} operations explains all their answers")
     } else {
         let held: Vec<String> = states.into_iter().map(|holds| value_name(shrunk, holds, op)).collect();
-        let held = listed_values(&held);
+        let held = any_of(&held);
         format!("{what}, but in every order that explains {others} the register holds {held} then")
     };
     (text, Some(at))
 }
 
-fn listed_values(values: &[String]) -> String {
+/// The values in one sentence: `1, 2 or 3`.
+fn any_of(values: &[String]) -> String {
     match values {
         [] => "nothing".to_owned(),
         [only] => only.clone(),

@@ -31,7 +31,7 @@ pub(super) struct Tried {
 /// Why it gave up.
 pub(super) fn serializable(txns: &[Tried], order: Order, meter: &mut Meter) -> Result<bool, Exhausted> {
     let mut search = Search { txns, order, placed: vec![false; txns.len()], lists: FastMap::default() };
-    search.go(meter)
+    search.place_rest(meter)
 }
 
 struct Search<'a> {
@@ -42,7 +42,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn go(&mut self, meter: &mut Meter) -> Result<bool, Exhausted> {
+    /// Places every transaction that has no place yet, with a step back wherever none fits.
+    fn place_rest(&mut self, meter: &mut Meter) -> Result<bool, Exhausted> {
         meter.step()?;
         if self.txns.iter().zip(&self.placed).all(|(txn, &placed)| placed || txn.ret == NEVER) {
             return Ok(true);
@@ -54,7 +55,7 @@ impl Search<'_> {
             let appended = self.apply(at);
             if let Ok(appended) = appended {
                 self.placed[at] = true;
-                if self.go(meter)? {
+                if self.place_rest(meter)? {
                     return Ok(true);
                 }
                 self.placed[at] = false;

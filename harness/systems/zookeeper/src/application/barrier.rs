@@ -14,7 +14,7 @@ use tokio::time::timeout_at;
 use workloads::op::Object;
 use zookeeper_mapping::{encode_name, path};
 
-use super::{FAREWELL, Outcome, given_up, in_doubt, make, refused, session_of, told};
+use super::{LEAVE_PATIENCE, Outcome, given_up, in_doubt, make, refused, session_of, told};
 
 /// A visit of a round.
 pub(super) struct Visit {
@@ -82,5 +82,5 @@ pub(super) async fn leave(
 pub(super) async fn abandon(keeper: &Keeper, visit: Option<Visit>) {
     let Some(visit) = visit else { return };
     let of = visit.of;
-    let _ = leave(keeper, Some(visit), of, Instant::now() + FAREWELL).await;
+    let _ = leave(keeper, Some(visit), of, Instant::now() + LEAVE_PATIENCE).await;
 }

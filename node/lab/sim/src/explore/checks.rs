@@ -1,4 +1,4 @@
-//! What must hold in every state.
+//! What must hold in every state, and what is remembered to judge the states behind it.
 //!
 //! What lies in the past is judged by the memory of it, the [`Ghost`]. The names of the rules are those of
 //! [`Rule`].
@@ -56,7 +56,9 @@ impl<F: Maker, const N: usize> World<F, N> {
         }
     }
 
-    /// A member told a vote.
+    /// A member sends a vote: [`Self::check_votes`] asks later who voted for a leader. A vote counts for its
+    /// round while its sender looks; one that follows or leads stands by its leader in any round, so it is
+    /// kept without one.
     pub(super) fn remember_vote(&mut self, place: Place, vote: Vote) {
         let round = (vote.state == PeerState::Looking).then_some(vote.round);
         let told = (place, vote.leader, round);

@@ -13,6 +13,7 @@ pub(super) struct Digest(u64);
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 const START: u64 = 0xa076_1d64_78bd_642f;
 
+/// The product of 128 bits, its upper half folded onto its lower one.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let (low, high) = a.carrying_mul(b, 0);

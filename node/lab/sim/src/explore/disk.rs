@@ -145,7 +145,7 @@ impl Disk {
         outcomes
     }
 
-    /// A crash.
+    /// What waits in the queue is lost, but for what is `kept` of it.
     pub(super) fn crash(&mut self, kept: Kept) -> Result<(), String> {
         for (_, op) in std::mem::take(&mut self.queue).into_iter().take(kept.operations) {
             self.durable.carry_out(&op)?;

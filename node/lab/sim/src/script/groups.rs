@@ -125,8 +125,9 @@ pub(super) fn without_two_lines(shrinker: &mut Shrinker) -> bool {
     found
 }
 
-/// A tick joins the next tick of its member, or the last one.
-pub(super) fn gather_ticks(shrinker: &mut Shrinker) {
+/// Merges each line of a member's ticks with the next one: `s1 tick x2` and `s1 tick x3` give `s1 tick x5`.
+/// It takes the later line's place, or the earlier one's, where the script still fails so.
+pub(super) fn merge_ticks(shrinker: &mut Shrinker) {
     let tick = |line: &Line| match line.transition {
         Transition::Tick { host, times } => Some((host, times)),
         _ => None,

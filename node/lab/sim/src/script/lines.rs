@@ -44,9 +44,9 @@ pub(crate) enum Kind {
     Image,
 }
 
-/// How a disk turns.
+/// How a disk changes, for the worse or for the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DiskTurn {
+pub(crate) enum DiskChange {
     /// Nothing that needs space can be written any more.
     Full,
     /// There is space again.
@@ -96,8 +96,8 @@ pub(crate) enum Transition {
     Clock { host: HostIndex, wall_ms: i64, drift_ppm: i64, fast_ppm: i64, jump_us: u64 },
     /// A disk operation from now fails, and perhaps all behind it.
     DiskFails { host: HostIndex, nth: u64, lasting: bool },
-    /// A disk turns for the worse or for the better.
-    Disk { host: HostIndex, turns: DiskTurn },
+    /// A disk gets a fault, or loses one.
+    Disk { host: HostIndex, change: DiskChange },
     /// A bit of a file turns over while its member is down.
     Rots { host: HostIndex, file: String, bit: usize },
     /// An election connection stands.
@@ -173,7 +173,7 @@ impl Target {
     }
 }
 
-impl fmt::Display for DiskTurn {
+impl fmt::Display for DiskChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => f.write_str("full"),
@@ -262,7 +262,7 @@ impl fmt::Display for Transition {
                 }
                 if *jump_us == 0 { Ok(()) } else { write!(f, " jump={jump_us}us") }
             }
-            Self::Disk { host, turns } => write!(f, "{} disk {turns}", S(*host)),
+            Self::Disk { host, change } => write!(f, "{} disk {change}", S(*host)),
             Self::Rots { host, file, bit } => write!(f, "{} rots {file} bit={bit}", S(*host)),
             Self::DiskFails { host, nth, lasting } => {
                 let lasting = if *lasting { " lasting" } else { "" };

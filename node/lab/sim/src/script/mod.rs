@@ -74,7 +74,7 @@ use lab_mutants::Mutant;
 
 pub(crate) use client_action::ClientAction;
 pub(crate) use head::{Head, MAX_CLIENTS, Prompt};
-pub(crate) use lines::{Crash, DiskTurn, Kind, Line, Target, Transition};
+pub(crate) use lines::{Crash, DiskChange, Kind, Line, Target, Transition};
 pub use parse::ScriptError;
 pub(crate) use reduce::Reduction;
 pub use replay::{Replayed, replay};

@@ -10,7 +10,7 @@ use lab_mutants::Mutant;
 use node_wire::ids::Zxid;
 
 use super::head::{Head, MAX_CLIENTS, MAX_MEMBERS, SETTINGS};
-use super::lines::{Crash, DiskTurn, Kind, Line, Target, Transition};
+use super::lines::{Crash, DiskChange, Kind, Line, Target, Transition};
 use super::{ClientAction, Script};
 use crate::network::HostIndex;
 use crate::outcome::Rule;
@@ -339,7 +339,7 @@ impl Script {
                 let nth = number(nth, MAX_NUMBER, "disk operations")?;
                 Transition::DiskFails { host, nth, lasting: !rest.is_empty() }
             }
-            ["disk", turn @ ..] => Transition::Disk { host, turns: disk_turn(turn)? },
+            ["disk", change @ ..] => Transition::Disk { host, change: disk_change(change)? },
             ["rots", file, bit] => {
                 let sound =
                     file.len() <= MAX_NAME && (file.starts_with("log.") || file.starts_with("snapshot."));
@@ -439,14 +439,15 @@ fn crash(words: &[&str]) -> Result<Crash, String> {
     Ok(crash)
 }
 
-fn disk_turn(words: &[&str]) -> Result<DiskTurn, String> {
+/// What follows `disk` in a line: `s1 disk sync-fails keeps=512`.
+fn disk_change(words: &[&str]) -> Result<DiskChange, String> {
     match words {
-        ["full"] => Ok(DiskTurn::Full),
-        ["roomy"] => Ok(DiskTurn::Roomy),
-        ["restored"] => Ok(DiskTurn::Restored),
-        ["sound"] => Ok(DiskTurn::Sound),
+        ["full"] => Ok(DiskChange::Full),
+        ["roomy"] => Ok(DiskChange::Roomy),
+        ["restored"] => Ok(DiskChange::Restored),
+        ["sound"] => Ok(DiskChange::Sound),
         ["sync-fails", keeps] if keeps.starts_with("keeps=") => {
-            Ok(DiskTurn::SyncFails(number(&keeps["keeps=".len()..], MAX_NUMBER, "keeps")?))
+            Ok(DiskChange::SyncFails(number(&keeps["keeps=".len()..], MAX_NUMBER, "keeps")?))
         }
         _ => Err("full, roomy, restored, sound or sync-fails keeps=N".to_owned()),
     }

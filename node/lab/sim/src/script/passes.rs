@@ -33,7 +33,7 @@ pub(super) fn all(shrinker: &mut Shrinker) {
         without_lines(shrinker);
         without_times(shrinker);
         prompt(shrinker);
-        groups::gather_ticks(shrinker);
+        groups::merge_ticks(shrinker);
         merge_ticks(shrinker);
         fewer_ticks(shrinker);
         whole_dials(shrinker);

@@ -14,7 +14,7 @@ use super::nemesis::Undo;
 use crate::host::Rot;
 use crate::network::HostIndex;
 use crate::outcome::Rule;
-use crate::script::{DiskTurn, Transition};
+use crate::script::{DiskChange, Transition};
 use crate::world::{Chaos, Clockwork, Ensemble, Oracle};
 use harness_world::dice::{Chance, HALF};
 use harness_world::time::Time;
@@ -42,13 +42,13 @@ impl Chaos {
     pub(in crate::world) fn fail_sync(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let host = self.anyone(ensemble);
         let keep = if self.fate.chance(HALF) { 0 } else { self.fate.scale(1, MAX_KEPT_BYTES) };
-        clock.write_down(|| Transition::Disk { host, turns: DiskTurn::SyncFails(keep) });
+        clock.write_down(|| Transition::Disk { host, change: DiskChange::SyncFails(keep) });
         ensemble.hosts[host].disk.fail_sync(usize::try_from(keep).expect("a small number"));
     }
 
     pub(in crate::world) fn fill_disk(&mut self, clock: &mut Clockwork, ensemble: &Ensemble) {
         let host = self.anyone(ensemble);
-        clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Full });
+        clock.write_down(|| Transition::Disk { host, change: DiskChange::Full });
         ensemble.hosts[host].disk.set_full(true);
         clock.counters.full_disks += 1;
         self.lasts_a_while(clock, Undo::Empty(host));

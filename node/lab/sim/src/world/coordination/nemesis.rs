@@ -2,7 +2,7 @@
 
 use crate::network::HostIndex;
 use crate::part::Part;
-use crate::script::{DiskTurn, Transition};
+use crate::script::{DiskChange, Transition};
 use crate::world::chaos::nemesis::Undo;
 use crate::world::{Event, World};
 use harness_core::fault::SwarmFault;
@@ -116,12 +116,12 @@ impl World {
             }
             Some(Undo::HalfOpen(..)) => {}
             Some(Undo::Empty(host)) => {
-                self.clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Roomy });
+                self.clock.write_down(|| Transition::Disk { host, change: DiskChange::Roomy });
                 self.ensemble.hosts[host].disk.set_full(false);
                 self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
             }
             Some(Undo::Restore(host)) => {
-                self.clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Restored });
+                self.clock.write_down(|| Transition::Disk { host, change: DiskChange::Restored });
                 self.ensemble.restore(host);
                 self.chaos.start_process(&mut self.clock, &mut self.ensemble, &mut self.oracle, host);
             }

@@ -14,7 +14,7 @@ use node_wire::ids::ServerId;
 use crate::drawn::Drawn;
 use crate::host::{Host, Process, Rot, Store};
 use crate::network::HostIndex;
-use crate::script::{DiskTurn, Transition};
+use crate::script::{DiskChange, Transition};
 use crate::world::{Clockwork, Ensemble, Event, Oracle};
 use harness_world::clock::Clock;
 use harness_world::dice::{Chance, Dice, HALF};
@@ -194,7 +194,7 @@ impl Ensemble {
 
     /// Heals a machine's disk and its process's death sentence.
     pub(in crate::world) fn pardon(&mut self, clock: &mut Clockwork, host: HostIndex) {
-        clock.write_down(|| Transition::Disk { host, turns: DiskTurn::Sound });
+        clock.write_down(|| Transition::Disk { host, change: DiskChange::Sound });
         self.hosts[host].disk.set_full(false);
         self.hosts[host].disk.heal();
         self.restore(host);
@@ -240,15 +240,15 @@ impl Ensemble {
         });
     }
 
-    pub(in crate::world) fn disk_turns(&mut self, host: HostIndex, turns: DiskTurn) -> bool {
+    pub(in crate::world) fn change_disk(&mut self, host: HostIndex, change: DiskChange) -> bool {
         let Some(machine) = self.hosts.get(host) else { return false };
         let disk = machine.disk.clone();
-        match turns {
-            DiskTurn::Full => disk.set_full(true),
-            DiskTurn::Roomy => disk.set_full(false),
-            DiskTurn::SyncFails(keeps) => disk.fail_sync(usize::try_from(keeps).unwrap_or(usize::MAX)),
-            DiskTurn::Restored => self.restore(host),
-            DiskTurn::Sound => {
+        match change {
+            DiskChange::Full => disk.set_full(true),
+            DiskChange::Roomy => disk.set_full(false),
+            DiskChange::SyncFails(keeps) => disk.fail_sync(usize::try_from(keeps).unwrap_or(usize::MAX)),
+            DiskChange::Restored => self.restore(host),
+            DiskChange::Sound => {
                 disk.set_full(false);
                 disk.heal();
                 self.restore(host);

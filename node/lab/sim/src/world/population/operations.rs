@@ -19,7 +19,7 @@ use crate::client::{self, Open, Purpose, Wake};
 use crate::outcome::Rule;
 use crate::script::{ClientAction, Transition};
 use crate::watcher::Ask;
-use crate::world::scripted::describe::completion;
+use crate::world::scripted::describe;
 use crate::world::{Clockwork, Ensemble, Oracle, Population};
 use harness_world::time::Time;
 
@@ -156,7 +156,7 @@ impl Population {
                 outcome.value
             )
         });
-        clock.remark(|| completion(index, &op, &outcome));
+        clock.remark(|| describe::completion(index, &op, &outcome));
         clock.show(&op, &outcome);
         self.push(index, job, line);
         match outcome.kind {

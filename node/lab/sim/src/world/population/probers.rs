@@ -231,7 +231,7 @@ impl Population {
         }
     }
 
-    /// A probe is answered.
+    /// Gives the answer to the prober that asked, and judges what it makes of it.
     pub(super) fn probe_is_answered(
         &mut self,
         clock: &mut Clockwork,

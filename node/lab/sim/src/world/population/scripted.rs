@@ -17,7 +17,7 @@ use crate::world::clockwork::delays::ROUND_US;
 use crate::world::clockwork::mover::Mover;
 use crate::world::ensemble::membership::show_membership;
 use crate::world::ensemble::statuses::roles;
-use crate::world::scripted::describe::{packet, reply, store, told, zxid_of};
+use crate::world::scripted::describe::{self, zxid_of};
 use crate::world::{Clockwork, Ensemble, Oracle, Population};
 
 /// Elements that clients add meanwhile: none that a script names.
@@ -37,12 +37,14 @@ impl Population {
             ensemble.conns[end.conn].ends[end.end].host + 1
         };
         match effect {
-            Effect::Store { op, .. } => format!("s{me} {}", store(op)),
+            Effect::Store { op, .. } => format!("s{me} {}", describe::store_op(op)),
             Effect::TakeSnapshot(snapshot) => format!("s{me} begins a snapshot at {}", snapshot.zxid()),
             Effect::Notify { .. } => String::new(),
             Effect::Dial { leader } => format!("s{me} dials s{}", leader.0),
             Effect::Send { packet, .. } if packet.kind == PacketType::Ping => String::new(),
-            Effect::Send { conn, packet: sent } => format!("s{me}>s{} {}", peer(*conn), packet(sent)),
+            Effect::Send { conn, packet: sent } => {
+                format!("s{me}>s{} {}", peer(*conn), describe::packet(sent))
+            }
             Effect::SendImage { conn, snapshot } => {
                 format!("s{me}>s{} IMAGE {}", peer(*conn), snapshot.zxid())
             }
@@ -51,7 +53,7 @@ impl Population {
                 let conn = usize::try_from(client.0).expect("connections are few");
                 let client = self.client_conns[conn].client;
                 let greeted = self.clients[client].conn == Some(conn) && self.clients[client].ready;
-                reply(client, frame.clone(), greeted)
+                describe::reply(client, frame.clone(), greeted)
             }
             Effect::CloseClient { client } => {
                 let conn = usize::try_from(client.0).expect("connections are few");
@@ -60,7 +62,7 @@ impl Population {
             Effect::Ensemble { active, .. } => {
                 format!("s{me} knows the ensemble of {}", show_membership(active))
             }
-            Effect::Event(event) => format!("s{me} {}", told(event)),
+            Effect::Event(event) => format!("s{me} {}", describe::event(event)),
             Effect::Halt { reason } => format!("s{me} stops: {reason}"),
         }
     }

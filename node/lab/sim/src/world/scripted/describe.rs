@@ -1,4 +1,5 @@
-//! What a transition did, in the words of the protocol.
+//! What a transition did, in the words of the protocol: one function for each kind of value, each of which
+//! gives a piece of the trace's line. Members are `s1`, `s2`, ..., clients `c1`, `c2`, ..., as in scripts.
 
 use checker::history::{Function, Value};
 use node_core::Role;
@@ -42,7 +43,8 @@ impl World {
     }
 }
 
-pub(in crate::world) fn role(role: Role) -> String {
+/// What a member does in its role: `follows s2`.
+fn role(role: Role) -> String {
     match role {
         Role::Looking => "looks".to_owned(),
         Role::Following(leader) => format!("follows s{}", leader.0),
@@ -50,7 +52,7 @@ pub(in crate::world) fn role(role: Role) -> String {
     }
 }
 
-/// A vote.
+/// A vote as a member sends it: `LOOKING for s3 with 0x100000004 of epoch 1, round 2`.
 pub(in crate::world) fn vote(vote: &Notification) -> String {
     format!(
         "{} for s{} with {} of epoch {}, round {}",
@@ -62,7 +64,7 @@ pub(in crate::world) fn vote(vote: &Notification) -> String {
     )
 }
 
-/// What came of an operation.
+/// An operation of a client and its outcome: `c1: write 3 7 ok at version 2`.
 pub(in crate::world) fn completion(client: usize, op: &Op, outcome: &Outcome) -> String {
     let mut line = format!("c{}: {} {}", client + 1, op.function(), op.key);
     line += &match &outcome.value {
@@ -80,7 +82,8 @@ pub(in crate::world) fn completion(client: usize, op: &Op, outcome: &Outcome) ->
     line
 }
 
-pub(in crate::world) fn store(op: &StoreOp) -> String {
+/// What a member asks its store to write: `logs 0x100000004`.
+pub(in crate::world) fn store_op(op: &StoreOp) -> String {
     match op {
         StoreOp::Append(entry) => format!("logs {}", entry.zxid()),
         StoreOp::Truncate(zxid) => format!("truncates its log behind {zxid}"),
@@ -91,7 +94,8 @@ pub(in crate::world) fn store(op: &StoreOp) -> String {
     }
 }
 
-pub(in crate::world) fn told(event: &Event) -> String {
+/// What a member reports of itself: `elects s3 in round 2`.
+pub(in crate::world) fn event(event: &Event) -> String {
     match event {
         Event::Looking { round, left: None, reason } => format!("looks in round {}: {reason}", round.0),
         Event::Looking { round, left: Some(left), reason } => {
@@ -111,6 +115,7 @@ pub(in crate::world) fn told(event: &Event) -> String {
     }
 }
 
+/// A packet of the quorum port: its kind, and the zxid, transaction or request in it.
 pub(in crate::world) fn packet(packet: &QuorumPacket) -> String {
     let kind = format!("{:?}", packet.kind).to_uppercase();
     let zxid = Zxid::from_wire(packet.zxid);
@@ -121,17 +126,18 @@ pub(in crate::world) fn packet(packet: &QuorumPacket) -> String {
             format!("{kind} {zxid} {entry}")
         }
         PacketType::Request => {
-            let request = ForwardedRequest::decode(data, Vec::new());
-            let request =
-                request.map_or_else(|error| error.to_string(), |request| asked(request.op, &request.payload));
-            format!("{kind} {request}")
+            let forwarded = ForwardedRequest::decode(data, Vec::new());
+            let asked =
+                forwarded.map_or_else(|error| error.to_string(), |asked| request(asked.op, &asked.payload));
+            format!("{kind} {asked}")
         }
         PacketType::Ping | PacketType::Revalidate | PacketType::Sync => kind,
         _ => format!("{kind} {zxid}"),
     }
 }
 
-pub(in crate::world) fn txn(entry: &Entry) -> String {
+/// A transaction of the log: `create /a "1"`.
+fn txn(entry: &Entry) -> String {
     match &entry.txn {
         Txn::Create { path, data, .. } => format!("create {path} {}", text(data.as_deref())),
         Txn::SetData { data: Some(data), .. } if entry.header.kind == OpCode::Reconfig.code() => {
@@ -149,7 +155,8 @@ pub(in crate::world) fn txn(entry: &Entry) -> String {
     }
 }
 
-pub(in crate::world) fn asked(op: i32, body: &bytes::Bytes) -> String {
+/// A request by its operation code and body: `setData /a "1" at version 2`.
+fn request(op: i32, body: &bytes::Bytes) -> String {
     let mut reader = Reader::new(body.clone());
     let op = OpCode::from_code(op).map_or_else(|| format!("operation {op}"), |op| op.name());
     let what = match op.as_str() {
@@ -178,7 +185,7 @@ pub(in crate::world) fn zxid_of(input: &Input) -> Option<Zxid> {
 }
 
 /// What arrived, where the line itself does not say it.
-pub(super) fn describe_arrival(input: &Input, several: bool) -> String {
+pub(super) fn arrival(input: &Input, several: bool) -> String {
     match input {
         Input::Packet { packet: arrived, .. } if several && arrived.kind != PacketType::Ping => {
             format!("gets {}", packet(arrived))
@@ -190,7 +197,7 @@ pub(super) fn describe_arrival(input: &Input, several: bool) -> String {
         }
         Input::ClientConnect { request, .. } if request.session.0 == 0 => "a new session".to_owned(),
         Input::ClientConnect { request, .. } => format!("session {}", request.session),
-        Input::ClientRequest { request, .. } => asked(request.op, &request.body),
+        Input::ClientRequest { request: asked, .. } => request(asked.op, &asked.body),
         _ => String::new(),
     }
 }
@@ -208,6 +215,8 @@ impl Named for OpCode {
     }
 }
 
+/// A frame that a client gets: a reply, a watch event, or the session where it was not `greeted` yet. Empty
+/// for the answer to a ping.
 pub(in crate::world) fn reply(client: usize, frame: bytes::Bytes, greeted: bool) -> String {
     let client = client + 1;
     let mut reader = Reader::new(client::unframed(frame));
@@ -235,10 +244,12 @@ pub(in crate::world) fn reply(client: usize, frame: bytes::Bytes, greeted: bool)
     }
 }
 
-pub(in crate::world) fn error(code: i32) -> String {
+/// An error code by its name.
+fn error(code: i32) -> String {
     ErrorCode::from_code(code).map_or_else(|| code.to_string(), |code| format!("{code:?}"))
 }
 
-pub(in crate::world) fn text(data: Option<&[u8]>) -> String {
+/// A znode's data in quotes, or `null`.
+fn text(data: Option<&[u8]>) -> String {
     data.map_or_else(|| "null".to_owned(), |data| format!("\"{}\"", String::from_utf8_lossy(data)))
 }

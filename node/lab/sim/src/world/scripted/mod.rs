@@ -121,7 +121,7 @@ impl World {
             Transition::Told { host } => self.is_told(*host),
             Transition::Snapshot { host } => self.writes_snapshot(*host),
             Transition::Clock { host, .. } => self.sets_clock(*host, transition),
-            Transition::Disk { host, turns } => self.ensemble.disk_turns(*host, *turns),
+            Transition::Disk { host, change } => self.ensemble.change_disk(*host, *change),
             Transition::Rots { host, file, bit } => self.ensemble.rots(*host, file, *bit),
             Transition::DiskFails { host, nth, lasting } => {
                 let Some(machine) = self.ensemble.hosts.get(*host) else { return false };
@@ -383,7 +383,7 @@ impl World {
             let Some(cargo) = this.incoming.take_next() else { break };
             let input = self.clock.input_of(end.id(), cargo);
             self.clock.scripted().arrived = describe::zxid_of(&input);
-            self.clock.remark(|| describe::describe_arrival(&input, last > 0));
+            self.clock.remark(|| describe::arrival(&input, last > 0));
             self.take_in(to, end.into(), input);
         }
         true
@@ -407,7 +407,7 @@ impl World {
         }
         let Some(flow) = self.population.client_conns[conn].to_member.take_next() else { return false };
         let input = self.population.input_from_client(conn, flow);
-        self.clock.remark(|| describe::describe_arrival(&input, false));
+        self.clock.remark(|| describe::arrival(&input, false));
         self.take_in(host, Source::Client(conn), input);
         true
     }
