@@ -13,7 +13,7 @@ use imports::{Imports, Module};
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each crate may use, directly. An arrow permits what its target may use.
-const ARROWS: [(&str, &[&str]); 24] = [
+const ARROWS: [(&str, &[&str]); 26] = [
     ("node-wire", &[]),
     ("node-core", &["node-wire"]),
     ("node-log", &["node-wire"]),
@@ -41,6 +41,8 @@ const ARROWS: [(&str, &[&str]); 24] = [
     ("lab-apps", &["node-recipes", "harness-world"]),
     ("lab-mutants", &["node-core"]),
     ("harness-world", &[]),
+    ("harness-protocols", &["harness-world", "workloads"]),
+    ("harness-paxos", &["harness-protocols", "workloads"]),
     ("runs", &["checker", "workloads"]),
     ("nights", &["runs", "checker"]),
     ("reports", &["nights", "runs", "checker"]),

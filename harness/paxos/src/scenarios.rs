@@ -1,0 +1,30 @@
+//! Scripts that one can read aloud, each with what it shows.
+
+use harness_protocols::entry::Scenario;
+
+macro_rules! scenarios {
+    ($($name:literal, $about:literal;)*) => {
+        &[$(Scenario {
+            name: $name,
+            about: $about,
+            script: include_str!(concat!("../scenarios/", $name, ".script")),
+        }),*]
+    };
+}
+
+/// Of Paxos.
+pub const OF_PAXOS: &[Scenario] = scenarios! {
+    "split-votes", "acceptors that accept only the first value: three proposers, and nothing is ever chosen";
+    "conflicting-choices", "acceptors that accept everything: two values are chosen";
+    "two-phases", "looking first without numbers does not help: two look, and both propose";
+    "chosen", "the first phenomenon: a value is chosen, and a later proposer finds it";
+    "visible", "the second one: a value is not chosen yet, a later proposer finds it, and it gets chosen";
+    "hidden", "the third one: a value is not chosen and not found; the later value is, and the earlier fails";
+    "livelock", "two proposers outbid each other: each prepare kills the other's accept";
+    "overwritten", "a proposer that does not take over what it finds: two values are chosen";
+    "forgotten-promise", "an acceptor restarts without its promise: two values are chosen";
+    "late-learner", "a learner that hears of a minority first has learned nothing yet";
+};
+
+/// Of Multi-Paxos.
+pub const OF_MULTI_PAXOS: &[Scenario] = &[];

@@ -1,0 +1,388 @@
+//! What happens in a world, as lines that a person reads, and writes.
+//!
+//! ```text
+//! protocol paxos
+//! members 5
+//! plant no-adoption             # a bug, by its name
+//! disks wait                    # without it whatever is written is on the disk at once
+//!
+//! s1 asked 1: write 0 7         # a client asks
+//! s1 > s2,s3: prepare           # messages arrive: the first ones under way that begin so
+//! s1 >> s2: prepare 1.1         # one arrives, and is still under way
+//! s1 x s4: prepare              # one is lost
+//! s2 waits no longer: retry     # a timer
+//! s3 syncs                      # one write of its queue is on its disk
+//! s3 crashes, keeps 1           # and so many more writes are
+//! s3 starts
+//! look chosen 7                 # what must be so by now
+//! breaks agreement              # what must be broken at the end; without it nothing may be
+//! ```
+//!
+//! All members run at the beginning. A line that can't happen is a fault of the script, and is told.
+
+use std::fmt;
+
+use workloads::Op;
+use workloads::op::{Body, Object};
+
+use crate::configuration::{Came, Configuration, Step};
+use crate::protocol::{Broken, Id, Protocol, Request};
+
+/// A script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// The protocol, by name.
+    pub protocol: String,
+    /// How many members there are.
+    pub members: u8,
+    /// The bug that is planted, by name.
+    pub plant: Option<String>,
+    /// Whether writes wait for `syncs`.
+    pub disks_wait: bool,
+    /// What happens, with the numbers of the lines.
+    pub lines: Vec<(usize, Line)>,
+    /// The property that is broken at the end.
+    pub breaks: Option<String>,
+}
+
+/// One line of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Clients ask.
+    Ask(Vec<Id>, Option<u64>, Op),
+    /// Messages go from each of these to each of those.
+    Move(How, Vec<Id>, Vec<Id>, String),
+    /// Timers.
+    Fire(Vec<Id>, String),
+    /// Disks.
+    Sync(Vec<Id>),
+    /// Crashes.
+    Crash(Vec<Id>, usize),
+    /// Starts.
+    Start(Vec<Id>),
+    /// What is so.
+    Look(String),
+}
+
+/// What becomes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It arrives.
+    Arrives,
+    /// It arrives, and is still under way.
+    IsCopied,
+    /// It is lost.
+    IsLost,
+}
+
+/// An operation, as scripts name it.
+#[must_use]
+pub fn op_in_words(op: &Op) -> String {
+    match &op.body {
+        Body::MakeRegister { value } | Body::Write { value } => format!("write {} {value}", op.key),
+        Body::Cas { from, to, .. } => format!("cas {} {from} {to}", op.key),
+        Body::Read => format!("read {}", op.key),
+        _ => format!("{} {}", op.function(), op.key),
+    }
+}
+
+fn op(words: &str) -> Result<Op, String> {
+    let wrong = || format!("{words}: an operation is `write KEY VALUE`, `read KEY` or `cas KEY FROM TO`");
+    let mut words = words.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let numbers: Option<Vec<i64>> = words.map(|word| word.parse().ok()).collect();
+    let numbers = numbers.ok_or_else(wrong)?;
+    let body = match (name, numbers.as_slice()) {
+        ("write", [_, value]) => Body::Write { value: *value },
+        ("read", [_]) => Body::Read,
+        ("cas", [_, from, to]) => Body::Cas { from: *from, to: *to, basis: None },
+        _ => return Err(wrong()),
+    };
+    let key = u64::try_from(numbers[0]).map_err(|_| wrong())?;
+    Ok(Op::new(Object::REGISTER, key, body))
+}
+
+fn ids(words: &str, members: u8) -> Result<Vec<Id>, String> {
+    let id = |word: &str| {
+        let number = word.trim().strip_prefix('s').and_then(|number| number.parse().ok());
+        number
+            .filter(|number| (1..=members).contains(number))
+            .map(Id)
+            .ok_or_else(|| format!("{}: a member is s1 to s{members}", word.trim()))
+    };
+    if words.trim() == "all" {
+        return Ok(Id::all(members).collect());
+    }
+    words.split(',').map(id).collect()
+}
+
+impl Script {
+    /// Reads a script.
+    ///
+    /// # Errors
+    /// Which line is wrong, and what it should be.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut script = Self {
+            protocol: String::new(),
+            members: 3,
+            plant: None,
+            disks_wait: false,
+            lines: Vec::new(),
+            breaks: None,
+        };
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                script.line(number, line).map_err(|why| format!("line {number}: {why}"))?;
+            }
+        }
+        if script.protocol.is_empty() {
+            return Err("the first line says `protocol NAME`".to_owned());
+        }
+        Ok(script)
+    }
+
+    fn line(&mut self, number: usize, line: &str) -> Result<(), String> {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let rest = rest.trim();
+        match word {
+            "protocol" => rest.clone_into(&mut self.protocol),
+            "members" => {
+                let members = rest.parse().ok().filter(|members| (1..=MOST_MEMBERS).contains(members));
+                self.members = members.ok_or_else(|| format!("members are 1 to {MOST_MEMBERS}"))?;
+            }
+            "plant" => self.plant = Some(rest.to_owned()),
+            "disks" if rest == "wait" => self.disks_wait = true,
+            "breaks" => self.breaks = Some(rest.to_owned()),
+            "look" => self.lines.push((number, Line::Look(rest.to_owned()))),
+            _ => {
+                let line = self.event(line)?;
+                self.lines.push((number, line));
+            }
+        }
+        Ok(())
+    }
+
+    fn event(&self, line: &str) -> Result<Line, String> {
+        let ids = |words: &str| ids(words, self.members);
+        if let Some((head, text)) = line.split_once(':') {
+            let text = text.trim();
+            for (sign, how) in [(" >> ", How::IsCopied), (" > ", How::Arrives), (" x ", How::IsLost)] {
+                if let Some((from, to)) = head.split_once(sign) {
+                    return Ok(Line::Move(how, ids(from)?, ids(to)?, text.to_owned()));
+                }
+            }
+            if let Some((who, request)) = head.split_once(" asked") {
+                let request = request.trim();
+                let request = if request.is_empty() { None } else { request.parse().ok() };
+                return Ok(Line::Ask(ids(who)?, request, op(text)?));
+            }
+            if let Some(who) = head.strip_suffix(" waits no longer") {
+                return Ok(Line::Fire(ids(who)?, text.to_owned()));
+            }
+        }
+        if let Some(who) = line.strip_suffix(" syncs") {
+            return Ok(Line::Sync(ids(who)?));
+        }
+        if let Some(who) = line.strip_suffix(" starts") {
+            return Ok(Line::Start(ids(who)?));
+        }
+        if let Some((who, kept)) = line.split_once(" crashes") {
+            let kept = kept.trim_start_matches(',').trim();
+            let kept = match kept.strip_prefix("keeps ") {
+                Some(kept) => {
+                    kept.trim().parse().map_err(|_| format!("{kept}: how many writes are kept?"))?
+                }
+                None if kept.is_empty() => 0,
+                None => return Err(format!("{kept}: write `s1 crashes` or `s1 crashes, keeps 1`")),
+            };
+            return Ok(Line::Crash(ids(who)?, kept));
+        }
+        Err(format!(
+            "{line}: a line is one of `s1 asked: OP`, `s1 > s2: MESSAGE`, `s1 >> s2: MESSAGE`, `s1 x s2: \
+             MESSAGE`, `s1 waits no longer: TIMER`, `s1 syncs`, `s1 crashes`, `s1 starts`, `look WORDS`, \
+             `breaks PROPERTY`"
+        ))
+    }
+
+    /// A script of these steps.
+    #[must_use]
+    pub fn of<P: Protocol>(
+        protocol: &str,
+        plant: Option<&str>,
+        members: u8,
+        (steps, disks_wait): (&[Step<P>], bool),
+        breaks: Option<&Broken>,
+    ) -> String {
+        let disks = if disks_wait { "disks wait\n" } else { "" };
+        let mut text = format!("protocol {protocol}\nmembers {members}\n{disks}");
+        if let Some(plant) = plant {
+            text.push_str(&format!("plant {plant}\n"));
+        }
+        text.push('\n');
+        for step in steps {
+            text.push_str(&format!("{step}\n"));
+        }
+        if let Some(broken) = breaks {
+            text.push_str(&format!("\nbreaks {}   # {}\n", broken.rule, broken.words));
+        }
+        text
+    }
+}
+
+/// Members of a script, at most.
+const MOST_MEMBERS: u8 = 15;
+
+/// A step, what came of it, and what members show after it.
+pub type Happened<P> = (Step<P>, Came<P>, Vec<(Id, String)>);
+
+/// What came of a script.
+#[derive(Debug)]
+pub struct Lived<P: Protocol> {
+    /// All steps, with what came of each.
+    pub steps: Vec<Happened<P>>,
+    /// What is broken.
+    pub broken: Option<Broken>,
+}
+
+/// Why a script can't be lived through, or does not come out as it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Otherwise {
+    /// The line; none where it is the end.
+    pub line: Option<usize>,
+    /// A sentence.
+    pub words: String,
+}
+
+impl fmt::Display for Otherwise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.words),
+            None => f.write_str(&self.words),
+        }
+    }
+}
+
+/// Lives through a script.
+///
+/// # Errors
+/// What did not come out as the script says, beside all that happened until then.
+pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), Otherwise>) {
+    let mut living = Living {
+        configuration: Configuration::new(protocol, script.members, !script.disks_wait),
+        lived: Lived { steps: Vec::new(), broken: None },
+        asked: 0,
+    };
+    for id in Id::all(script.members) {
+        living.step(Step::Start(id));
+    }
+    // All start alike; nobody wants to read that.
+    living.lived.steps.clear();
+    for (number, line) in &script.lines {
+        if let Err(words) = living.line(line) {
+            return living.end(Err(Otherwise { line: Some(*number), words }));
+        }
+    }
+    let broken = living.configuration.broken();
+    let right = match (&script.breaks, broken) {
+        (None, Some(broken)) => Err(format!("{broken}, and the script does not say so")),
+        (Some(rule), None) => Err(format!("{rule} is not broken, as the script says it is")),
+        (Some(rule), Some(broken)) if *rule != broken.rule => {
+            Err(format!("{broken}, and not {rule}, as the script says"))
+        }
+        _ => Ok(()),
+    };
+    living.end(right.map_err(|words| Otherwise { line: None, words }))
+}
+
+struct Living<P: Protocol> {
+    configuration: Configuration<P>,
+    lived: Lived<P>,
+    asked: u64,
+}
+
+impl<P: Protocol> Living<P> {
+    fn end(mut self, right: Result<(), Otherwise>) -> (Lived<P>, Result<(), Otherwise>) {
+        self.lived.broken = self.configuration.broken().cloned();
+        (self.lived, right)
+    }
+
+    fn step(&mut self, step: Step<P>) {
+        let came = self.configuration.apply(&step, 0, &mut |_| 0);
+        let shown = Id::all(self.configuration.members()).filter_map(|id| {
+            let member = self.configuration.running(id)?;
+            Some((id, self.configuration.protocol().shows(member)?))
+        });
+        let shown = shown.collect();
+        self.lived.steps.push((step, came, shown));
+    }
+
+    fn line(&mut self, line: &Line) -> Result<(), String> {
+        let steps: Vec<Step<P>> = match line {
+            Line::Look(words) => {
+                let is = self.configuration.look();
+                return if is == *words { Ok(()) } else { Err(format!("it is `{is}`, and not `{words}`")) };
+            }
+            Line::Ask(ids, request, op) => {
+                self.asked += 1;
+                let request = Request(request.unwrap_or(self.asked));
+                ids.iter().map(|id| Step::Ask(*id, request, op.clone())).collect()
+            }
+            Line::Move(how, from, to, text) => {
+                let pairs = from.iter().flat_map(|from| to.iter().map(move |to| (*from, *to)));
+                let steps: Result<Vec<_>, _> =
+                    pairs.map(|(from, to)| self.message(*how, from, to, text)).collect();
+                steps?
+            }
+            Line::Fire(ids, text) => {
+                let timer = |id: &Id| {
+                    let mut timers = self.configuration.timers(*id);
+                    let timer = timers.find(|timer| timer.to_string() == *text);
+                    timer.map(|timer| Step::Fire(*id, timer)).ok_or_else(|| {
+                        let all: Vec<String> =
+                            self.configuration.timers(*id).map(|timer| timer.to_string()).collect();
+                        format!("{id} does not wait for {text}; it waits for {}", listed(&all))
+                    })
+                };
+                ids.iter().map(timer).collect::<Result<_, _>>()?
+            }
+            Line::Sync(ids) => ids.iter().map(|id| Step::Sync(*id)).collect(),
+            Line::Crash(ids, kept) => ids.iter().map(|id| Step::Crash(*id, *kept)).collect(),
+            Line::Start(ids) => ids.iter().map(|id| Step::Start(*id)).collect(),
+        };
+        for step in steps {
+            if !self.configuration.can(&step) {
+                return Err(format!("{step}: that can't happen now"));
+            }
+            self.step(step);
+        }
+        Ok(())
+    }
+
+    fn message(&self, how: How, from: Id, to: Id, text: &str) -> Result<Step<P>, String> {
+        let between = || {
+            self.configuration
+                .flight()
+                .filter(move |(sender, receiver, _)| (*sender, *receiver) == (from, to))
+        };
+        let says = |message: &P::Message| {
+            let shown = message.to_string();
+            shown == text || shown.strip_prefix(text).is_some_and(|rest| rest.starts_with(' '))
+        };
+        let found = between().find(|(.., message)| says(message));
+        let Some((.., message)) = found else {
+            let all: Vec<String> = between().map(|(.., message)| message.to_string()).collect();
+            return Err(format!("no `{text}` is under way from {from} to {to}, but {}", listed(&all)));
+        };
+        let message = message.clone();
+        Ok(match how {
+            How::Arrives => Step::Deliver(from, to, message),
+            How::IsCopied => Step::Copy(from, to, message),
+            How::IsLost => Step::Lose(from, to, message),
+        })
+    }
+}
+
+fn listed(all: &[String]) -> String {
+    if all.is_empty() { "nothing".to_owned() } else { all.join("; ") }
+}
