@@ -37,6 +37,7 @@ pub mod nemesis;
 pub mod night;
 pub mod num;
 pub mod progress;
+pub mod protocols;
 pub mod run;
 pub mod serve;
 pub mod sim_run;

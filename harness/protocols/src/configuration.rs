@@ -37,7 +37,7 @@ impl<P: Protocol> fmt::Display for Step<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ask(id, request, op) => {
-                write!(f, "{id} asked {}: {}", request.0, crate::script::op_in_words(op))
+                write!(f, "{id} asked {}: {}", request.0, crate::op_words::op_in_words(op))
             }
             Self::Deliver(from, to, message) => write!(f, "{from} > {to}: {message}"),
             Self::Copy(from, to, message) => write!(f, "{from} >> {to}: {message}"),

@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
 use crate::configuration::Step;
+use crate::op_words::op_in_words;
 use crate::protocol::{Broken, Id, Protocol};
-use crate::script::{Lived, op_in_words};
+use crate::script::Lived;
 
 const LANE: usize = 190;
 const LEFT: usize = 70;
@@ -122,7 +123,7 @@ impl Drawing {
                  marker-end='url(#{marker})'/>",
                 c = x1 + 46
             ));
-            self.text(x1 + 10, y2 - 3, class, words);
+            self.text(x1 + 38, (y1 + y2) / 2 + 4, class, words);
             return;
         }
         let inset = |x: usize| if x2 > x1 { x - 5 } else { x + 5 };

@@ -34,6 +34,7 @@ pub mod shrink;
 pub mod world;
 
 mod clients;
+mod op_words;
 
 pub use configuration::{Configuration, Step};
 pub use protocol::{Broken, Id, Input, Io, Member, Protocol, Request};

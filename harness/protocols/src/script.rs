@@ -23,9 +23,9 @@
 use std::fmt;
 
 use workloads::Op;
-use workloads::op::{Body, Object};
 
 use crate::configuration::{Came, Configuration, Step};
+use crate::op_words::op;
 use crate::protocol::{Broken, Id, Protocol, Request};
 
 /// A script.
@@ -73,33 +73,6 @@ pub enum How {
     IsCopied,
     /// It is lost.
     IsLost,
-}
-
-/// An operation, as scripts name it.
-#[must_use]
-pub fn op_in_words(op: &Op) -> String {
-    match &op.body {
-        Body::MakeRegister { value } | Body::Write { value } => format!("write {} {value}", op.key),
-        Body::Cas { from, to, .. } => format!("cas {} {from} {to}", op.key),
-        Body::Read => format!("read {}", op.key),
-        _ => format!("{} {}", op.function(), op.key),
-    }
-}
-
-fn op(words: &str) -> Result<Op, String> {
-    let wrong = || format!("{words}: an operation is `write KEY VALUE`, `read KEY` or `cas KEY FROM TO`");
-    let mut words = words.split_whitespace();
-    let name = words.next().unwrap_or_default();
-    let numbers: Option<Vec<i64>> = words.map(|word| word.parse().ok()).collect();
-    let numbers = numbers.ok_or_else(wrong)?;
-    let body = match (name, numbers.as_slice()) {
-        ("write", [_, value]) => Body::Write { value: *value },
-        ("read", [_]) => Body::Read,
-        ("cas", [_, from, to]) => Body::Cas { from: *from, to: *to, basis: None },
-        _ => return Err(wrong()),
-    };
-    let key = u64::try_from(numbers[0]).map_err(|_| wrong())?;
-    Ok(Op::new(Object::REGISTER, key, body))
 }
 
 fn ids(words: &str, members: u8) -> Result<Vec<Id>, String> {

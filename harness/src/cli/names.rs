@@ -13,8 +13,19 @@ use crate::systems::CATALOGUE;
 use crate::text::suggest;
 
 /// What there is to list.
-pub(crate) const LISTS: [&str; 9] =
-    ["nemeses", "swarm", "workloads", "systems", "settings", "models", "conditions", "faults", "mutants"];
+pub(crate) const LISTS: [&str; 11] = [
+    "nemeses",
+    "swarm",
+    "workloads",
+    "systems",
+    "settings",
+    "models",
+    "conditions",
+    "faults",
+    "mutants",
+    "protocols",
+    "scenarios",
+];
 
 /// Members and clients as they are.
 pub(crate) const NO_MUTANT: &str = "none";

@@ -50,6 +50,19 @@ pub struct SimArgs {
     /// A saved script: what happens in it, line by line
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
+    /// Worlds of another protocol than the members' own (`harness list protocols`)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["only", "outside"])]
+    pub protocol: Option<String>,
+    /// A script of its that is handed out (`harness list scenarios`)
+    #[arg(long, value_name = "NAME", requires = "protocol", conflicts_with_all = ["seed", "seeds", "script"])]
+    pub scenario: Option<String>,
+    /// Every interleaving of so many members, of which two are asked once: the shortest way to what is broken
+    #[arg(long, value_name = "MEMBERS", requires = "protocol",
+          conflicts_with_all = ["seed", "seeds", "script", "scenario"])]
+    pub explore: Option<u8>,
+    /// Draw what a script, a scenario or --shrink shows, as SVG
+    #[arg(long, value_name = "FILE", requires = "protocol")]
+    pub draw: Option<PathBuf>,
     /// Print every transition of one world
     #[arg(long)]
     pub trace: bool,

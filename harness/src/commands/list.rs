@@ -11,6 +11,7 @@ use super::screen::print;
 use crate::cli::names::LISTS;
 use crate::exit::{Exit, Failure};
 use crate::nemesis::Nemesis;
+use crate::protocols::PROTOCOLS;
 use crate::systems::CATALOGUE;
 use crate::text::{span, suggest};
 use harness_core::fault::SwarmFault;
@@ -31,6 +32,8 @@ pub fn list(what: Option<&str>) -> Result<Exit, Failure> {
         "conditions" | "condition" => conditions(),
         "faults" | "fault" => faults(),
         "mutants" | "mutant" => mutants(),
+        "protocols" | "protocol" => protocols(),
+        "scenarios" | "scenario" => scenarios(),
         _ => {
             return Err(Failure::Usage(suggest::unknown("list of", what, &LISTS, "`harness list` knows:")));
         }
@@ -67,6 +70,21 @@ fn swarm() -> Vec<Row> {
         .into_iter()
         .map(|fault| (fault.name(), format!("{} {}", fault.about(), from(fault))))
         .collect()
+}
+
+/// What `harness sim` can live through; the members' own is the usual one.
+fn protocols() -> Vec<Row> {
+    let zab = ("zab", "the members' own: ZAB, elections, sessions, watches".to_owned());
+    let others = PROTOCOLS.iter().map(|protocol| {
+        let bugs: Vec<&str> = protocol.mutants.iter().map(|mutant| mutant.name).collect();
+        (protocol.name, format!("{}; --mutant {}", protocol.about, bugs.join(", ")))
+    });
+    std::iter::once(zab).chain(others).collect()
+}
+
+fn scenarios() -> Vec<Row> {
+    let all = PROTOCOLS.iter().flat_map(|protocol| protocol.scenarios.iter().map(move |one| (protocol, one)));
+    all.map(|(protocol, one)| (one.name, format!("{} [{}]", one.about, protocol.name))).collect()
 }
 
 fn workloads() -> Vec<Row> {

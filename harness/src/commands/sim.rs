@@ -2,6 +2,7 @@
 //! figures, or a script lived through again.
 
 mod json;
+mod protocol;
 mod screen;
 
 use std::path::Path;
@@ -116,6 +117,9 @@ fn recipe(text: Option<&str>, only: Option<Only>) -> Result<Option<recipe_mutant
 
 /// Lives through worlds.
 pub fn sim(args: &SimArgs) -> Result<Exit, Failure> {
+    if let Some(name) = args.protocol.as_deref().filter(|name| *name != "zab") {
+        return protocol::sim(args, name);
+    }
     let manner = Manner::of(args)?;
     let jobs = jobs(args.jobs)?;
     match (args.seed, args.seeds, &args.script) {

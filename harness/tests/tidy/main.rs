@@ -53,7 +53,17 @@ const ARROWS: [(&str, &[&str]); 26] = [
     ("harness-agent", &["harness-clock"]),
     (
         "harness",
-        &["node", "harness-agent", "lab-sim", "harness-zookeeper", "workloads", "reports", "nights", "runs"],
+        &[
+            "node",
+            "harness-agent",
+            "lab-sim",
+            "harness-paxos",
+            "harness-zookeeper",
+            "workloads",
+            "reports",
+            "nights",
+            "runs",
+        ],
     ),
 ];
 

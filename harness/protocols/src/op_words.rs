@@ -1,0 +1,34 @@
+//! Operations of clients, as scripts and pictures name them.
+
+use workloads::Op;
+use workloads::op::{Body, Object};
+
+/// An operation, as scripts name it.
+pub(crate) fn op_in_words(op: &Op) -> String {
+    match &op.body {
+        Body::MakeRegister { value } | Body::Write { value } => format!("write {} {value}", op.key),
+        Body::Cas { from, to, .. } => format!("cas {} {from} {to}", op.key),
+        Body::Read => format!("read {}", op.key),
+        _ => format!("{} {}", op.function(), op.key),
+    }
+}
+
+/// The operation of these words.
+///
+/// # Errors
+/// What it should be.
+pub(crate) fn op(words: &str) -> Result<Op, String> {
+    let wrong = || format!("{words}: an operation is `write KEY VALUE`, `read KEY` or `cas KEY FROM TO`");
+    let mut words = words.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let numbers: Option<Vec<i64>> = words.map(|word| word.parse().ok()).collect();
+    let numbers = numbers.ok_or_else(wrong)?;
+    let body = match (name, numbers.as_slice()) {
+        ("write", [_, value]) => Body::Write { value: *value },
+        ("read", [_]) => Body::Read,
+        ("cas", [_, from, to]) => Body::Cas { from: *from, to: *to, basis: None },
+        _ => return Err(wrong()),
+    };
+    let key = u64::try_from(numbers[0]).map_err(|_| wrong())?;
+    Ok(Op::new(Object::REGISTER, key, body))
+}

@@ -1,0 +1,221 @@
+//! `harness sim --protocol`: worlds, scripts and explorations of a protocol that is written as a state
+//! machine.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::Context;
+use harness_protocols::Id;
+use harness_protocols::entry::{Entry, Playable, Played, Summary};
+use harness_protocols::explore::Bounds;
+use harness_protocols::script::Script;
+use harness_protocols::world::Options;
+use harness_systems::bounded;
+use workloads::Op;
+use workloads::op::{Body, Object};
+
+use super::{jobs, print, verdict};
+use crate::cli::SimArgs;
+use crate::exit::{Exit, Failure};
+use crate::protocols::PROTOCOLS;
+use crate::text::suggest;
+use crate::worlds::seeds::Seeds;
+
+/// Failing seeds that are told.
+const TOLD: usize = 5;
+
+/// A protocol, its bug, and what it is made of.
+struct Asked<'a> {
+    args: &'a SimArgs,
+    entry: Entry,
+    bug: Option<&'a str>,
+}
+
+/// Lives through what was asked for.
+pub(super) fn sim(args: &SimArgs, name: &str) -> Result<Exit, Failure> {
+    let entry = PROTOCOLS.into_iter().find(|entry| entry.name == name).ok_or_else(|| {
+        let names: Vec<&str> =
+            std::iter::once("zab").chain(PROTOCOLS.iter().map(|entry| entry.name)).collect();
+        let known = "`harness list protocols` knows:";
+        Failure::Usage(suggest::unknown("protocol", name, &names, known))
+    })?;
+    let bug = args.mutant.as_deref().filter(|bug| *bug != "none");
+    let asked = Asked { args, entry, bug };
+    if let Some(name) = &args.scenario {
+        return asked.scenario(name);
+    }
+    match (args.seed, args.seeds, &args.script, args.explore) {
+        (.., Some(members)) => asked.explore(members),
+        (_, _, Some(file), _) => asked.file(file),
+        (Some(seed), ..) => asked.one(seed),
+        (_, Some(seeds), ..) => asked.many(seeds),
+        _ => Err(Failure::usage(
+            "name what to live through: --seed N for one world, --seeds 0..10000 for many, --scenario NAME, \
+             --script FILE, or --explore 3 for every interleaving",
+        )),
+    }
+}
+
+impl Asked<'_> {
+    fn made(&self, bug: Option<&str>) -> Result<Box<dyn Playable>, Failure> {
+        (self.entry.make)(bug).ok_or_else(|| {
+            let names: Vec<&str> = self.entry.mutants.iter().map(|mutant| mutant.name).collect();
+            let known = format!("{} has:", self.entry.name);
+            Failure::Usage(suggest::unknown("mutant", bug.unwrap_or_default(), &names, &known))
+        })
+    }
+
+    fn scenario(&self, name: &str) -> Result<Exit, Failure> {
+        let scenarios = self.entry.scenarios;
+        let scenario = scenarios.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+            let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name).collect();
+            Failure::Usage(suggest::unknown("scenario", name, &names, "`harness list scenarios` knows:"))
+        })?;
+        print(&format!("{}: {}\n\n", scenario.name, scenario.about))?;
+        self.play(scenario.name, scenario.script)
+    }
+
+    fn file(&self, file: &Path) -> Result<Exit, Failure> {
+        let text = bounded::text(file, bounded::WRITTEN)
+            .map_err(|error| Failure::usage(format!("{} can't be read: {error}", file.display())))?;
+        self.play(&file.display().to_string(), &text)
+    }
+
+    fn play(&self, title: &str, text: &str) -> Result<Exit, Failure> {
+        let script = Script::read(text).map_err(|why| Failure::usage(format!("{title}: {why}")))?;
+        if script.protocol != self.entry.name {
+            let is = &script.protocol;
+            return Err(Failure::usage(format!("{title} is a script of {is}: write --protocol {is}")));
+        }
+        let bug = if self.args.mutant.is_some() { self.bug } else { script.plant.as_deref() };
+        let played = self.made(bug)?.play(title, &script);
+        self.draw(&played)?;
+        let mut text = played.lines.join("\n");
+        match &played.right {
+            Ok(()) => text.push_str("\n\nit came out as the script says"),
+            Err(otherwise) => {
+                let _ = write!(text, "\n\nnot as the script says: {otherwise}");
+            }
+        }
+        if let Some(broken) = &played.broken {
+            let _ = write!(text, "\nbroken: {broken}");
+        }
+        text.push('\n');
+        print(&text)?;
+        Ok(verdict(played.right.is_err(), false))
+    }
+
+    fn draw(&self, played: &Played) -> Result<(), Failure> {
+        let Some(file) = &self.args.draw else { return Ok(()) };
+        std::fs::write(file, &played.svg).with_context(|| format!("writing {}", file.display()))?;
+        Ok(())
+    }
+
+    fn explore(&self, members: u8) -> Result<Exit, Failure> {
+        if !(1..=7).contains(&members) {
+            return Err(Failure::usage("--explore: write how many members, 1 to 7"));
+        }
+        let ask = |id, value| (Id(id), Op::new(Object::REGISTER, 0, Body::Write { value }));
+        let bounds = Bounds { asks: vec![ask(1, 1), ask(2.min(members), 2)], ..Bounds::default() };
+        let found = self.made(self.bug)?.explore(members, &bounds, self.bug);
+        let whole = if found.whole { "all of them" } else { "as many as fit; others were left" };
+        let mut text = format!("{} states, {whole}\n", found.states);
+        match &found.broken {
+            None => text.push_str("nothing is broken in them\n"),
+            Some((broken, script)) => {
+                let _ = write!(text, "broken: {broken}\na shortest way to it:\n\n{script}");
+            }
+        }
+        print(&text)?;
+        Ok(verdict(found.broken.is_some(), false))
+    }
+
+    fn again(&self, seed: u64) -> String {
+        let bug = self.bug.map(|bug| format!(" --mutant {bug}")).unwrap_or_default();
+        format!("harness sim --protocol {}{bug} --seed {seed}", self.entry.name)
+    }
+
+    fn one(&self, seed: u64) -> Result<Exit, Failure> {
+        let protocol = self.made(self.bug)?;
+        let options = Options { trace: self.args.trace, ..Options::default() };
+        let summary = protocol.simulate(seed, options);
+        let mut text = format!("seed {seed}: {}\n", summary.drawn);
+        summary.lines.iter().for_each(|line| {
+            text.push_str(line);
+            text.push('\n');
+        });
+        let _ = writeln!(
+            text,
+            "{} steps in {} s, {} operations acknowledged, trace {:016x}",
+            summary.steps,
+            summary.lived_us / 1_000_000,
+            summary.acknowledged,
+            summary.hash
+        );
+        text.push_str(&self.told(&summary));
+        if self.args.shrink && summary.broken.is_some() {
+            match protocol.script_of(seed, self.bug) {
+                None => text.push_str("what clients saw can't be made small\n"),
+                Some(small) => {
+                    let script = Script::read(&small).map_err(|why| anyhow::anyhow!("{why}"))?;
+                    self.draw(&protocol.play(&self.again(seed), &script))?;
+                    let _ = write!(text, "\n{small}");
+                }
+            }
+        }
+        print(&text)?;
+        Ok(verdict(summary.broken.is_some(), false))
+    }
+
+    fn told(&self, summary: &Summary) -> String {
+        match &summary.broken {
+            None => "nothing is broken\n".to_owned(),
+            Some(broken) => format!("broken: {broken}\nagain: {} --trace\n", self.again(summary.seed)),
+        }
+    }
+
+    fn many(&self, seeds: Seeds) -> Result<Exit, Failure> {
+        let Some(count) = seeds.count() else {
+            return Err(Failure::usage(format!("--seeds {seeds} has no end: write one")));
+        };
+        let protocol = self.made(self.bug)?;
+        let next = AtomicU64::new(seeds.first());
+        let begun = Instant::now();
+        let lived = || {
+            let mut broken = Vec::new();
+            let mut acknowledged = 0;
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if !seeds.contains(seed) {
+                    return (broken, acknowledged);
+                }
+                let summary = protocol.simulate(seed, Options::default());
+                acknowledged += summary.acknowledged;
+                if summary.broken.is_some() {
+                    broken.push(summary);
+                }
+            }
+        };
+        let threads = jobs(self.args.jobs)?.max(1);
+        let parts: Vec<(Vec<Summary>, u64)> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(lived)).collect();
+            threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        });
+        if parts.len() < threads {
+            return Err(anyhow::anyhow!("a world of {} panicked", self.entry.name).into());
+        }
+        let acknowledged: u64 = parts.iter().map(|(_, acknowledged)| acknowledged).sum();
+        let mut broken: Vec<Summary> = parts.into_iter().flat_map(|(broken, _)| broken).collect();
+        broken.sort_by_key(|summary| summary.seed);
+        let mut text = format!(
+            "{count} worlds in {} s, {acknowledged} operations acknowledged, {} broken\n",
+            begun.elapsed().as_secs(),
+            broken.len()
+        );
+        broken.iter().take(TOLD).for_each(|summary| text.push_str(&self.told(summary)));
+        print(&text)?;
+        Ok(verdict(!broken.is_empty(), false))
+    }
+}
