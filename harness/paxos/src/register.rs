@@ -113,8 +113,8 @@ impl Registers {
             (Action::Make(..), Some(_)) => return End::Exists,
             (Action::Make(_, value), None) => (changed(value), None),
             (Action::Read(_), held) => return End::Holds(held),
-            (Action::Write(_, value), Some(_)) => (changed(value), None),
-            (Action::Write(..) | Action::Cas(..), None) => return End::Missing,
+            (Action::Write(_, value), _) => (changed(value), None),
+            (Action::Cas(..), None) => return End::Missing,
             (Action::Cas(_, from, to, basis), Some(held)) => {
                 let fits = basis.map_or(held.value == from, |basis| basis == held.version);
                 if fits { (changed(to), None) } else { (held, Some(End::HoldsOther)) }

@@ -338,9 +338,11 @@ impl<P: Protocol> Living<P> {
                 .flight()
                 .filter(move |(sender, receiver, _)| (*sender, *receiver) == (from, to))
         };
+        // A word or a number that goes on is another one.
+        let goes_on = |letter: char| letter.is_alphanumeric() || letter == '.';
         let says = |message: &P::Message| {
             let shown = message.to_string();
-            shown == text || shown.strip_prefix(text).is_some_and(|rest| rest.starts_with(' '))
+            shown.strip_prefix(text).is_some_and(|rest| !rest.starts_with(goes_on))
         };
         let found = between().find(|(.., message)| says(message));
         let Some((.., message)) = found else {
