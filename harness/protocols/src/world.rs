@@ -478,7 +478,9 @@ impl<P: Protocol> World<P> {
 
     fn answered(&mut self, request: Request, outcome: &Outcome) {
         let Some(client) = self.clients.ended(request, outcome, self.now.as_ns()) else { return };
-        let pause = self.asking.around(30_000);
+        // Whoever has proposed its value has little more to do.
+        let mean = if self.clients.kind().is_some() { 30_000 } else { 1_000_000 };
+        let pause = self.asking.around(mean);
         self.queue.plan(self.now + pause, Event::Next(client));
     }
 
