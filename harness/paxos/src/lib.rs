@@ -16,6 +16,24 @@
 //! That is Paxos. A [`Ballot`] is a round and the proposer's id, so no two proposals share one. [`single`]
 //! chooses one value in two phases; [`multi`] chooses a log of them, and phase one once for many.
 
+/// What can be wrong with a protocol: an enum of bugs, and both as a command line knows them.
+macro_rules! bugs {
+    ($($bug:ident = $name:literal, $about:literal;)*) => {
+        /// What can be wrong with it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Bug {
+            $(#[doc = $about] $bug,)*
+        }
+
+        /// The bugs, by name.
+        pub const BUGS: &[(&str, Bug)] = &[$(($name, Bug::$bug)),*];
+        /// The same, as a command line lists them.
+        pub const MUTANTS: &[harness_protocols::entry::Mutant] =
+            &[$(harness_protocols::entry::Mutant { name: $name, about: $about }),*];
+    };
+}
+use bugs;
+
 pub mod ballot;
 pub mod multi;
 pub mod register;

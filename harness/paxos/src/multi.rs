@@ -29,7 +29,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use harness_protocols::entry::Mutant;
 use harness_protocols::{Broken, Id, Input, Io, Member as Seen, Protocol, Request};
 use workloads::{Op, Outcome};
 
@@ -726,22 +725,7 @@ impl Memory {
     }
 }
 
-macro_rules! bugs {
-    ($($bug:ident = $name:literal, $about:literal;)*) => {
-        /// What can be wrong with it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Bug {
-            $(#[doc = $about] $bug,)*
-        }
-
-        /// The bugs, by name.
-        pub const BUGS: &[(&str, Bug)] = &[$(($name, Bug::$bug)),*];
-        /// The same, as a command line lists them.
-        pub const MUTANTS: &[Mutant] = &[$(Mutant { name: $name, about: $about }),*];
-    };
-}
-
-bugs! {
+crate::bugs! {
     AcceptsAnything = "accepts-anything", "an acceptor accepts below what it promised";
     NoAdoption = "no-adoption", "a new leader proposes its own commands whatever it is told";
     HidesAccepted = "hides-accepted", "an acceptor that promises does not say what it accepted";

@@ -30,7 +30,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use checker::history::Value as Told;
-use harness_protocols::entry::Mutant;
 use harness_protocols::{Broken, Id, Input, Io, Member as Seen, Protocol, Request};
 use workloads::op::Body;
 use workloads::{Kind, Op, Outcome};
@@ -433,22 +432,7 @@ impl Memory {
     }
 }
 
-macro_rules! bugs {
-    ($($bug:ident = $name:literal, $about:literal;)*) => {
-        /// What can be wrong with it.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Bug {
-            $(#[doc = $about] $bug,)*
-        }
-
-        /// The bugs, by name.
-        pub const BUGS: &[(&str, Bug)] = &[$(($name, Bug::$bug)),*];
-        /// The same, as a command line lists them.
-        pub const MUTANTS: &[Mutant] = &[$(Mutant { name: $name, about: $about }),*];
-    };
-}
-
-bugs! {
+crate::bugs! {
     FirstOnly = "first-only", "without phase one, an acceptor accepts the first value, and never another";
     AcceptsAnything = "accepts-anything", "an acceptor accepts below what it promised";
     NoPhaseOne = "no-phase-one", "a proposer asks to accept without having looked";

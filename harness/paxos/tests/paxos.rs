@@ -52,20 +52,39 @@ fn a_seed_means_the_same_world_each_time() {
     }
 }
 
-/// What finds a mutant: the world of a seed, or every interleaving of one proposer that is asked twice and
-/// crashes, or of two with a message that comes twice.
+/// Beyond what it takes to find these.
+const ENOUGH: usize = 300_000;
+
+/// One proposer that is asked twice, and crashes.
+fn restart() -> Bounds {
+    Bounds {
+        crashes: 1,
+        states: ENOUGH,
+        asks: vec![(Id(1), write(1)), (Id(1), write(2))],
+        ..Bounds::default()
+    }
+}
+
+/// What no drawn world is likely to show: every interleaving does.
+fn interleavings(bug: &str) -> Option<Bounds> {
+    match bug {
+        "forgets-round" => Some(restart()),
+        "counts-twice" => Some(Bounds { copies: 1, states: ENOUGH, ..duel() }),
+        _ => None,
+    }
+}
+
+/// What finds a mutant, and what it breaks.
 fn found(entry: &Entry, bug: &str) -> Option<(String, Broken)> {
     let protocol = made(entry, Some(bug));
-    let in_world = |seed| Some((format!("seed {seed}"), protocol.simulate(seed, Options::default()).broken?));
-    (0..5_000).find_map(in_world).or_else(|| {
-        let restart =
-            Bounds { crashes: 1, asks: vec![(Id(1), write(1)), (Id(1), write(2))], ..Bounds::default() };
-        let twice = Bounds { copies: 1, ..duel() };
-        [restart, twice].iter().find_map(|bounds| {
-            let found = protocol.explore(3, bounds, Some(bug));
-            found.broken.map(|(broken, _)| (format!("{} states", found.states), broken))
-        })
-    })
+    let Some(bounds) = interleavings(bug) else {
+        let in_world =
+            |seed| Some((format!("seed {seed}"), protocol.simulate(seed, Options::default()).broken?));
+        return (0..10_000).find_map(in_world);
+    };
+    assert!(made(entry, None).explore(3, &bounds, None).broken.is_none(), "{bug}: the clean roles");
+    let found = protocol.explore(3, &bounds, Some(bug));
+    found.broken.map(|(broken, _)| (format!("{} states", found.states), broken))
 }
 
 #[test]

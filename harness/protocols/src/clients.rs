@@ -101,14 +101,16 @@ impl Clients {
         Some(asked.client)
     }
 
-    /// The history, as far as it is one.
-    pub(crate) fn history(&self) -> Option<History> {
-        self.workload.as_ref()?;
+    /// What they were told.
+    ///
+    /// # Errors
+    /// Why that is no history.
+    pub(crate) fn history(&self) -> Result<History, String> {
         let mut events = self.events.clone();
         for (index, event) in (0..).zip(&mut events) {
             event.index = index;
         }
-        History::from_events(events).ok()
+        History::from_events(events).map_err(|error| error.to_string())
     }
 
     /// Which workload it is of.

@@ -274,7 +274,7 @@ impl<P: Protocol> Configuration<P> {
     }
 
     /// Lets go what may leave, and queues what waits for a write.
-    fn settle(&mut self, id: Id, effects: Vec<Effect<P>>, waits: Vec<Wait<P>>, came: &mut Came<P>) {
+    fn settle(&mut self, id: Id, mut effects: Vec<Effect<P>>, waits: Vec<Wait<P>>, came: &mut Came<P>) {
         let process = &mut self.processes[id.place()];
         for wait in waits {
             match wait {
@@ -288,7 +288,6 @@ impl<P: Protocol> Configuration<P> {
         // What was written and is not synced holds up all that comes later.
         let waits = !self.processes[id.place()].queue.is_empty();
         let first = effects.iter().position(|effect| matches!(effect, Effect::Write(_)));
-        let mut effects = effects;
         let behind = effects.split_off(if waits { 0 } else { first.unwrap_or(effects.len()) });
         for effect in effects {
             self.leave(id, effect, came);

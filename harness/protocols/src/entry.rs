@@ -1,10 +1,9 @@
 //! Protocols by name, with their mutants and their scenarios: what a command line asks for.
 
-use std::collections::BTreeMap;
-
 use crate::explore::{Bounds, explore};
 use crate::ladder;
 use crate::protocol::{Broken, Protocol};
+use crate::report::{Report, Summary};
 use crate::script::{Otherwise, Script, live};
 use crate::shrink::shrink;
 use crate::world::{Options, simulate};
@@ -42,29 +41,6 @@ pub struct Entry {
     pub mutants: &'static [Mutant],
     /// Its scenarios.
     pub scenarios: &'static [Scenario],
-}
-
-/// What came of a world, in words.
-#[derive(Clone, Debug)]
-pub struct Summary {
-    /// Its seed.
-    pub seed: u64,
-    /// What was drawn.
-    pub drawn: String,
-    /// What is broken.
-    pub broken: Option<Broken>,
-    /// How many steps there were.
-    pub steps: u64,
-    /// How long it lived, in virtual microseconds.
-    pub lived_us: u64,
-    /// Operations that clients had acknowledged.
-    pub acknowledged: u64,
-    /// Faults, by name.
-    pub faults: BTreeMap<&'static str, u64>,
-    /// Equal for equal worlds.
-    pub hash: u64,
-    /// Lines, where they were asked for.
-    pub lines: Vec<String>,
 }
 
 /// What came of a script.
@@ -105,26 +81,14 @@ pub trait Playable: Send + Sync {
 
 impl<P: Protocol> Playable for P {
     fn simulate(&self, seed: u64, options: Options) -> Summary {
-        let report = simulate(self, seed, options);
-        Summary {
-            seed,
-            drawn: report.drawn,
-            broken: report.broken,
-            steps: report.count,
-            lived_us: report.lived_us,
-            acknowledged: report.acknowledged,
-            faults: report.faults,
-            hash: report.hash,
-            lines: report.lines,
-        }
+        simulate(self, seed, options).summary
     }
 
     fn script_of(&self, seed: u64, plant: Option<&str>) -> Option<String> {
-        let report = simulate(self, seed, Options { keep: true, ..Options::default() });
-        let broken = report.broken?;
-        let few = shrink(self, report.members, &report.steps, &broken.rule);
-        let (_, broken) = crate::shrink::replay(self, report.members, &few, &broken.rule)?;
-        Some(Script::of(self.name(), plant, report.members, (&few, true), Some(&broken)))
+        let Report { summary, steps } = simulate(self, seed, Options { keep: true, ..Options::default() });
+        let few = shrink(self, summary.members, &steps, &summary.broken?.rule)?;
+        let (steps, broken) = (few.0.as_slice(), few.1);
+        Some(Script::of(self.name(), plant, summary.members, (steps, true), Some(&broken)))
     }
 
     fn play(&self, title: &str, script: &Script) -> Played {

@@ -1,12 +1,12 @@
-//! Every interleaving, up to a bound, breadth first: so the first counterexample is a shortest one.
+//! Every interleaving, up to a bound, breadth first ([`harness_world::explore`]).
 //!
 //! In a state anything may happen next: a message arrives, a client asks, a timer is over, a member crashes
-//! or starts. That a message is lost is a state in which it has not arrived yet, so losses need no step. A
-//! state is known by a number of 64 bits ([`Configuration::fingerprint`]); that two share one by chance is
-//! less likely than one in a million for a million states.
+//! or starts. That a message is lost is a state in which it has not arrived yet, so losses need no step.
 
-use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
+use harness_world::explore;
 use workloads::Op;
 
 use crate::configuration::{Configuration, Step};
@@ -33,25 +33,18 @@ impl Default for Bounds {
     }
 }
 
-/// What was found.
-#[derive(Clone, Debug)]
-pub struct Explored<P: Protocol> {
-    /// How many states there were.
-    pub states: usize,
-    /// Whether no state was left to look at.
-    pub whole: bool,
-    /// The first property that was broken, and a shortest way to it.
-    pub broken: Option<(Broken, Vec<Step<P>>)>,
-}
+/// What was found: which steps lead to what is broken.
+pub type Explored<P> = explore::Explored<Step<P>, Broken>;
 
 #[derive(Clone)]
 struct State<P: Protocol> {
     configuration: Configuration<P>,
     left: Left,
+    asks: Arc<[(Id, Op)]>,
 }
 
 /// What may still happen.
-#[derive(Clone, Hash)]
+#[derive(Clone, Debug, Hash)]
 struct Left {
     asks: Vec<bool>,
     fires: usize,
@@ -60,18 +53,10 @@ struct Left {
 }
 
 impl<P: Protocol> State<P> {
-    fn number(&self) -> u64 {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        self.configuration.fingerprint().hash(&mut hasher);
-        self.left.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    fn steps(&self, bounds: &Bounds) -> Vec<(Step<P>, Left)> {
+    fn steps(&self) -> Vec<(Step<P>, Left)> {
         let mut steps = Vec::new();
         let left = || self.left.clone();
-        for (at, (id, op)) in bounds.asks.iter().enumerate().filter(|(at, _)| self.left.asks[*at]) {
+        for (at, (id, op)) in self.asks.iter().enumerate().filter(|(at, _)| self.left.asks[*at]) {
             let mut left = left();
             left.asks[at] = false;
             let request = Request(u64::try_from(at).unwrap_or_default() + 1);
@@ -105,6 +90,31 @@ impl<P: Protocol> State<P> {
     }
 }
 
+impl<P: Protocol> explore::State for State<P> {
+    type Event = (Step<P>, Left);
+    type Broken = Broken;
+
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.configuration.fingerprint().hash(&mut hasher);
+        self.left.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn events(&self) -> Vec<Self::Event> {
+        self.steps()
+    }
+
+    fn apply(&mut self, (step, left): &Self::Event) {
+        self.configuration.apply(step, 0, &mut |_| 0);
+        self.left = left.clone();
+    }
+
+    fn broken(&self) -> Option<Broken> {
+        self.configuration.broken().cloned()
+    }
+}
+
 /// Explores a protocol with so many members.
 #[must_use]
 pub fn explore<P: Protocol>(protocol: P, members: u8, bounds: &Bounds) -> Explored<P> {
@@ -122,42 +132,8 @@ pub fn explore<P: Protocol>(protocol: P, members: u8, bounds: &Bounds) -> Explor
         crashes: bounds.crashes,
         copies: bounds.copies,
     };
-    let first = State { configuration, left };
-    let mut before: HashMap<u64, Option<(u64, Step<P>)>> = HashMap::from([(first.number(), None)]);
-    let mut explored = Explored { states: 1, whole: false, broken: None };
-    let mut open = VecDeque::from([(first.number(), first)]);
-    while let Some((number, state)) = open.pop_front() {
-        for (step, left) in state.steps(bounds) {
-            let mut next = State { configuration: state.configuration.clone(), left };
-            next.configuration.apply(&step, 0, &mut |_| 0);
-            if let Some(broken) = next.configuration.broken() {
-                let mut steps = path(&before, number);
-                steps.push(step);
-                explored.broken = Some((broken.clone(), steps));
-                return explored;
-            }
-            let reached = next.number();
-            if before.contains_key(&reached) {
-                continue;
-            }
-            if explored.states >= bounds.states {
-                return explored;
-            }
-            before.insert(reached, Some((number, step)));
-            explored.states += 1;
-            open.push_back((reached, next));
-        }
-    }
-    explored.whole = true;
-    explored
-}
-
-fn path<P: Protocol>(before: &HashMap<u64, Option<(u64, Step<P>)>>, mut number: u64) -> Vec<Step<P>> {
-    let mut steps = Vec::new();
-    while let Some(Some((earlier, step))) = before.get(&number) {
-        steps.push(step.clone());
-        number = *earlier;
-    }
-    steps.reverse();
-    steps
+    let first = State { configuration, left, asks: bounds.asks.clone().into() };
+    let explore::Explored { states, settled, whole, broken } = explore::explore(first, bounds.states);
+    let broken = broken.map(|(broken, events)| (broken, events.into_iter().map(|(step, _)| step).collect()));
+    Explored { states, settled, whole, broken }
 }

@@ -174,9 +174,8 @@ pub(crate) enum Effect<P: Protocol> {
 pub(crate) struct Answer(pub(crate) Outcome);
 
 impl Hash for Answer {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        format!("{:?}", self.0.value).hash(state);
-    }
+    /// It follows from what its member knows.
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 /// A timer that is set, or no longer.

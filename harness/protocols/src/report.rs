@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::configuration::Step;
 use crate::protocol::{Broken, Protocol};
 
-/// What came of a world.
+/// What came of a world, whatever its protocol.
 #[derive(Clone, Debug)]
-pub struct Report<P: Protocol> {
+pub struct Summary {
     /// Its seed.
     pub seed: u64,
     /// How many members it had.
@@ -16,11 +16,9 @@ pub struct Report<P: Protocol> {
     pub drawn: String,
     /// What is broken.
     pub broken: Option<Broken>,
-    /// Everything that happened, where it was kept.
-    pub steps: Vec<Step<P>>,
     /// How many steps there were.
-    pub count: u64,
-    /// How long the world lived, in virtual microseconds.
+    pub steps: u64,
+    /// How long it lived, in virtual microseconds.
     pub lived_us: u64,
     /// Operations that clients had acknowledged.
     pub acknowledged: u64,
@@ -30,4 +28,13 @@ pub struct Report<P: Protocol> {
     pub hash: u64,
     /// A line for each step, where they were asked for.
     pub lines: Vec<String>,
+}
+
+/// The same, with everything that happened, where that was kept.
+#[derive(Clone, Debug)]
+pub struct Report<P: Protocol> {
+    /// What came of it.
+    pub summary: Summary,
+    /// What happened.
+    pub steps: Vec<Step<P>>,
 }

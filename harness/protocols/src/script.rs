@@ -147,7 +147,10 @@ impl Script {
             }
             if let Some((who, request)) = head.split_once(" asked") {
                 let request = request.trim();
-                let request = if request.is_empty() { None } else { request.parse().ok() };
+                let request = match request {
+                    "" => None,
+                    number => Some(number.parse().map_err(|_| format!("{number}: a request is a number"))?),
+                };
                 return Ok(Line::Ask(ids(who)?, request, op(text)?));
             }
             if let Some(who) = head.strip_suffix(" waits no longer") {

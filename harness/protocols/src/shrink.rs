@@ -1,44 +1,45 @@
 //! Fewer steps that still break the same property.
 //!
-//! Halves of the steps are left out, then quarters, down to single ones, again and again until none can go
-//! (Zeller, Hildebrandt: "Simplifying and Isolating Failure-Inducing Input", TSE 2002). A step that can't
+//! What is left out, and in which order, is what [`checker::minimize`] does for histories. A step that can't
 //! happen any more, because what it rests on is gone, is left out with it.
+
+use checker::minimize::{leave_out, leave_out_singly};
 
 use crate::configuration::{Configuration, Step};
 use crate::protocol::{Broken, Id, Protocol};
 
-/// Makes steps fewer.
+/// Steps, and what they break.
+pub type Few<P> = (Vec<Step<P>>, Broken);
+
+/// Makes steps fewer; none where they do not break the property by themselves, because it is about what
+/// clients were told, or about what never happens.
 #[must_use]
-pub fn shrink<P: Protocol>(protocol: &P, members: u8, steps: &[Step<P>], rule: &str) -> Vec<Step<P>> {
-    let mut kept = replay(protocol, members, steps, rule).map_or_else(|| steps.to_vec(), |(steps, _)| steps);
-    let mut size = kept.len().div_ceil(2);
-    while size > 0 {
-        let mut at = 0;
-        let mut went = false;
-        while at < kept.len() {
-            let end = (at + size).min(kept.len());
-            let fewer: Vec<Step<P>> = kept[..at].iter().chain(&kept[end..]).cloned().collect();
-            match replay(protocol, members, &fewer, rule) {
-                Some((left, _)) => (kept, went) = (left, true),
-                None => at = end,
-            }
+pub fn shrink<P: Protocol>(protocol: &P, members: u8, steps: &[Step<P>], rule: &str) -> Option<Few<P>> {
+    let (steps, _) = replay(protocol, members, steps, rule)?;
+    let mut kept = vec![true; steps.len()];
+    let mut goes = |out: &[usize]| {
+        let mut fewer = kept.clone();
+        out.iter().for_each(|at| fewer[*at] = false);
+        let left = steps.iter().zip(&fewer).filter(|(_, kept)| **kept).map(|(step, _)| step);
+        let breaks = replay(protocol, members, left, rule).is_some();
+        if breaks {
+            kept = fewer;
         }
-        if size == 1 && !went {
-            break;
-        }
-        size = if size == 1 { 1 } else { size / 2 };
-    }
-    kept
+        breaks
+    };
+    let left = leave_out((0..steps.len()).collect(), 1, &mut goes);
+    leave_out_singly(left, &mut goes);
+    let left = steps.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(step, _)| step);
+    replay(protocol, members, left, rule)
 }
 
 /// The steps that happened until the property was broken, if it was.
-#[must_use]
-pub fn replay<P: Protocol>(
+fn replay<'a, P: Protocol>(
     protocol: &P,
     members: u8,
-    steps: &[Step<P>],
+    steps: impl IntoIterator<Item = &'a Step<P>>,
     rule: &str,
-) -> Option<(Vec<Step<P>>, Broken)> {
+) -> Option<Few<P>> {
     let mut configuration = Configuration::new(protocol.clone(), members, false);
     for id in Id::all(members) {
         configuration.apply(&Step::Start(id), 0, &mut |_| 0);

@@ -8,19 +8,20 @@
 use std::collections::BTreeMap;
 
 use checker::Budget;
-use checker::verdict::Verdict;
+use checker::history::Extent;
+use checker::verdict::{CheckResult, Verdict};
 use harness_world::clock::Clock;
 use harness_world::dice::{Chance, Dice, Stream};
 use harness_world::links::{Block, Links};
 use harness_world::time::{Queue, Time};
 use harness_world::trace::Trace;
-use workloads::judge::{Beside, judge};
+use workloads::judge::{Beside, Case, Effort};
 use workloads::{Op, Outcome};
 
 use crate::clients::Clients;
 use crate::configuration::{Came, Configuration, Step};
 use crate::protocol::{Broken, Id, Protocol, Request};
-use crate::report::Report;
+use crate::report::{Report, Summary};
 
 /// What a world is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -196,19 +197,19 @@ pub fn simulate<P: Protocol>(protocol: &P, seed: u64, options: Options) -> Repor
     if broken.is_none() {
         broken = world.judged();
     }
-    Report {
+    let summary = Summary {
         seed,
         members: world.drawn.members,
         drawn: world.drawn.in_words(),
         broken,
-        steps: world.steps.unwrap_or_default(),
-        count: world.count,
+        steps: world.count,
         lived_us: world.now.0,
         acknowledged: world.clients.acknowledged,
         faults: world.faults,
         hash: world.trace.hash(),
         lines: world.trace.into_lines(),
-    }
+    };
+    Report { summary, steps: world.steps.unwrap_or_default() }
 }
 
 impl<P: Protocol> World<P> {
@@ -266,11 +267,17 @@ impl<P: Protocol> World<P> {
             if let Some(broken) = self.configuration.broken() {
                 return Some(broken.clone());
             }
+            if self.count > MOST_STEPS {
+                return Some(Broken::new(
+                    "comes-back",
+                    format!("{MOST_STEPS} steps are more than a world has"),
+                ));
+            }
             let Some(healed) = self.healed else { continue };
             if self.clients.since_healed.iter().all(|acknowledged| *acknowledged > 0) {
                 return None;
             }
-            if self.now.since(healed) > PATIENCE_US || self.count > MOST_STEPS {
+            if self.now.since(healed) > PATIENCE_US {
                 let words =
                     format!("{} s after the last fault a client was not served", PATIENCE_US / 1_000_000);
                 return Some(Broken::new("comes-back", words));
@@ -279,13 +286,22 @@ impl<P: Protocol> World<P> {
         Some(Broken::new("comes-back", "nothing happens any more, and a client was not served"))
     }
 
-    /// What the clients' history shows.
+    /// What the clients' history shows by the checks of its workload. That one of them can't decide is no
+    /// promise kept, and told like one that is broken.
     fn judged(&self) -> Option<Broken> {
-        let (kind, history) = (self.clients.kind()?, self.clients.history()?);
-        let results = judge(kind, &history, &Beside::default(), &Budget::default());
-        let invalid = results.into_iter().find(|result| result.verdict == Verdict::Invalid)?;
-        let words = invalid.counterexample.map_or(invalid.summary, |found| found.sentence);
-        Some(Broken::new(invalid.name, words))
+        let kind = self.clients.kind()?;
+        let history = match self.clients.history() {
+            Ok(history) => history,
+            Err(why) => return Some(Broken::new("history", why)),
+        };
+        let (beside, budget) = (Beside::default(), Budget::default());
+        let effort = Effort::of(&budget);
+        let case = Case::new(&history, Extent::Whole, &beside, &effort);
+        let mut results: Vec<CheckResult> = kind.promises().iter().map(|check| check(&case)).collect();
+        results.sort_by_key(|result| result.verdict != Verdict::Invalid);
+        let worst = results.into_iter().find(|result| result.verdict != Verdict::Valid)?;
+        let words = worst.counterexample.map_or(worst.summary, |found| found.sentence);
+        Some(Broken::new(worst.name, words))
     }
 
     fn happens(&mut self, event: Event<P>) {

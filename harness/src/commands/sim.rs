@@ -117,9 +117,10 @@ fn recipe(text: Option<&str>, only: Option<Only>) -> Result<Option<recipe_mutant
 
 /// Lives through worlds.
 pub fn sim(args: &SimArgs) -> Result<Exit, Failure> {
-    if let Some(name) = args.protocol.as_deref().filter(|name| *name != "zab") {
+    if let Some(name) = args.protocol.as_deref().filter(|name| *name != protocol::OF_MEMBERS) {
         return protocol::sim(args, name);
     }
+    protocol::check_members(args)?;
     let manner = Manner::of(args)?;
     let jobs = jobs(args.jobs)?;
     match (args.seed, args.seeds, &args.script) {

@@ -474,23 +474,28 @@ async fn the_end_of_what_is_slow_says_nothing_where_members_never_said_anything(
     assert_eq!(quick.bites_and_ends(&slow, &in_force).await, (false, false));
 }
 
+/// What becomes of a fault that makes the first member slow, where members' packets wait in queues.
+async fn injected(
+    this: &Arc<Lying>,
+    asked: impl Fn() -> anyhow::Result<()> + Send,
+) -> anyhow::Result<Option<u64>> {
+    let (slow, kept, in_force) = (slow_first("latency=50ms"), Kept::default(), InForce::default());
+    let cluster: Arc<dyn Cluster> = Arc::<Lying>::clone(this);
+    let driver = kept.driver(&LATENCY, &*cluster).expect("it can");
+    let (action, in_force) = (&slow, &in_force);
+    let at = At { cluster: &cluster, applications: None, fault: "F1", action, in_force, kept: &kept };
+    inject(driver, &at, Box::new(asked), || 7).await
+}
+
+fn with_queues(refuses: MemberId) -> Arc<Lying> {
+    Arc::new(Lying::truth(&InForce::default()).with(|all| all.refuses = Some(refuses)))
+}
+
 #[tokio::test]
 async fn a_member_that_refuses_leaves_no_other_one_slow() {
-    let slow = slow_first("latency=50ms");
     for refuses in MEMBERS {
-        let lying = Lying::truth(&InForce::default()).with(|all| all.refuses = Some(refuses));
-        let (this, kept, in_force) = (Arc::new(lying), Kept::default(), InForce::default());
-        let cluster: Arc<dyn Cluster> = Arc::<Lying>::clone(&this);
-        let driver = kept.driver(&LATENCY, &*cluster).expect("it can");
-        let at = At {
-            cluster: &cluster,
-            applications: None,
-            fault: "F1",
-            action: &slow,
-            in_force: &in_force,
-            kept: &kept,
-        };
-        let failure = inject(driver, &at, Box::new(|| Ok(())), || 0).await.expect_err("one refuses");
+        let this = with_queues(refuses);
+        let failure = injected(&this, || Ok(())).await.expect_err("one refuses");
         assert_eq!(failure.to_string(), format!("n{} refuses", refuses.0));
         let all = this.ordered.lock().expect("nobody panicked").clone();
         let told = |is: fn(&(MemberId, bool, bool)) -> bool| all.iter().filter(|one| is(one)).count();
@@ -500,23 +505,10 @@ async fn a_member_that_refuses_leaves_no_other_one_slow() {
 
 #[tokio::test]
 async fn what_could_not_be_written_down_is_not_done_and_not_undone() {
-    let slow = slow_first("latency=50ms");
-    let lying = Lying::truth(&InForce::default()).with(|all| all.refuses = Some(MemberId(9)));
-    let (this, kept, in_force) = (Arc::new(lying), Kept::default(), InForce::default());
-    let cluster: Arc<dyn Cluster> = Arc::<Lying>::clone(&this);
-    let driver = kept.driver(&LATENCY, &*cluster).expect("it can");
-    let at = At {
-        cluster: &cluster,
-        applications: None,
-        fault: "F1",
-        action: &slow,
-        in_force: &in_force,
-        kept: &kept,
-    };
-    let full = || anyhow::bail!("the disk is full");
-    assert!(inject(driver, &at, Box::new(full), || 0).await.is_err());
+    let this = with_queues(MemberId(9));
+    assert!(injected(&this, || anyhow::bail!("the disk is full")).await.is_err());
     assert!(this.ordered.lock().expect("nobody panicked").is_empty());
-    assert_eq!(inject(driver, &at, Box::new(|| Ok(())), || 7).await.expect("it can be"), Some(7));
+    assert_eq!(injected(&this, || Ok(())).await.expect("it can be"), Some(7));
 }
 
 #[tokio::test]

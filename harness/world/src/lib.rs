@@ -9,6 +9,7 @@
 //! - [`clock`]: what members read, each with its own offset and pace.
 //! - [`links`]: directions between machines, and how they fail.
 //! - [`pipe`], [`conn`]: connections on them, in order while they stand.
+//! - [`explore`]: everything that can happen, breadth first.
 //! - [`trace`]: one line for each transition, hashed always: the proof that a world repeats.
 //!
 //! Nothing here decides when something happens: that is the simulator's, with these.
@@ -16,6 +17,7 @@
 pub mod clock;
 pub mod conn;
 pub mod dice;
+pub mod explore;
 pub mod links;
 pub mod pipe;
 pub mod time;

@@ -38,7 +38,7 @@ pub mod figures;
 mod hash;
 pub mod history;
 pub mod linearizable;
-mod minimize;
+pub mod minimize;
 pub mod model;
 pub mod order;
 pub mod orders;

@@ -58,7 +58,7 @@ pub(crate) fn widths(first: Rank, below: Rank) -> impl Iterator<Item = Rank> {
 /// Tries to leave out all items, then chunks of half the size and so on, down to single items. `leave` says
 /// whether what it is given can go too; then it is gone. What is left is returned. Chunks begin at so many
 /// items after the first: at two, where what goes together (a lock taken and released) may begin at either.
-pub(crate) fn leave_out<T: Copy>(
+pub fn leave_out<T: Copy>(
     mut items: Vec<T>,
     beginnings: usize,
     mut leave: impl FnMut(&[T]) -> bool,
@@ -74,7 +74,7 @@ pub(crate) fn leave_out<T: Copy>(
 }
 
 /// Tries to leave out single items until none can go.
-pub(crate) fn leave_out_singly<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) {
+pub fn leave_out_singly<T: Copy>(mut items: Vec<T>, mut leave: impl FnMut(&[T]) -> bool) {
     loop {
         let before = items.len();
         leave_out_chunks(&mut items, 0, 1, &mut leave);

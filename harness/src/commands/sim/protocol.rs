@@ -8,8 +8,9 @@ use std::time::Instant;
 
 use anyhow::Context;
 use harness_protocols::Id;
-use harness_protocols::entry::{Entry, Playable, Played, Summary};
+use harness_protocols::entry::{Entry, Playable, Played};
 use harness_protocols::explore::Bounds;
+use harness_protocols::report::Summary;
 use harness_protocols::script::Script;
 use harness_protocols::world::Options;
 use harness_systems::bounded;
@@ -17,14 +18,35 @@ use workloads::Op;
 use workloads::op::{Body, Object};
 
 use super::{jobs, print, verdict};
-use crate::cli::SimArgs;
+use crate::cli::{Format, SimArgs};
 use crate::exit::{Exit, Failure};
 use crate::protocols::PROTOCOLS;
 use crate::text::suggest;
 use crate::worlds::seeds::Seeds;
 
+/// The protocol of the bundled members, whose worlds are another matter.
+pub(super) const OF_MEMBERS: &str = "zab";
 /// Failing seeds that are told.
 const TOLD: usize = 5;
+
+/// What only other protocols have is refused of the members' own.
+pub(super) fn check_members(args: &SimArgs) -> Result<(), Failure> {
+    let flags = [
+        ("--scenario", args.scenario.is_some()),
+        ("--explore", args.explore.is_some()),
+        ("--draw", args.draw.is_some()),
+    ];
+    let names: Vec<&str> = PROTOCOLS.iter().map(|entry| entry.name).collect();
+    refuse(&flags, &format!("the members' own protocol has none; write --protocol {}", names.join(" or ")))
+}
+
+/// The first of these flags that is there is refused.
+fn refuse(flags: &[(&str, bool)], why: &str) -> Result<(), Failure> {
+    match flags.iter().find(|(_, is_there)| *is_there) {
+        Some((flag, _)) => Err(Failure::usage(format!("{flag}: {why}"))),
+        None => Ok(()),
+    }
+}
 
 /// A protocol, its bug, and what it is made of.
 struct Asked<'a> {
@@ -37,12 +59,13 @@ struct Asked<'a> {
 pub(super) fn sim(args: &SimArgs, name: &str) -> Result<Exit, Failure> {
     let entry = PROTOCOLS.into_iter().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> =
-            std::iter::once("zab").chain(PROTOCOLS.iter().map(|entry| entry.name)).collect();
+            std::iter::once(OF_MEMBERS).chain(PROTOCOLS.iter().map(|entry| entry.name)).collect();
         let known = "`harness list protocols` knows:";
         Failure::Usage(suggest::unknown("protocol", name, &names, known))
     })?;
     let bug = args.mutant.as_deref().filter(|bug| *bug != "none");
     let asked = Asked { args, entry, bug };
+    asked.check()?;
     if let Some(name) = &args.scenario {
         return asked.scenario(name);
     }
@@ -59,6 +82,23 @@ pub(super) fn sim(args: &SimArgs, name: &str) -> Result<Exit, Failure> {
 }
 
 impl Asked<'_> {
+    /// What would be left out of account is refused.
+    fn check(&self) -> Result<(), Failure> {
+        let args = self.args;
+        let flags = [
+            ("--format json", args.format == Format::Json),
+            ("--time-limit", args.time_limit.is_some()),
+            ("--mutant-recipe", args.mutant_recipe.is_some()),
+        ];
+        refuse(&flags, &format!("worlds of {} have none of that; leave it out", self.entry.name))?;
+        let is_one = args.seed.is_some();
+        let advice = "that is of one world at a time; name it with --seed N";
+        refuse(&[("--trace", args.trace && !is_one), ("--shrink", args.shrink && !is_one)], advice)?;
+        let is_drawn = args.scenario.is_some() || args.script.is_some() || args.shrink;
+        let advice = "a script is drawn; write --scenario NAME, --script FILE, or --seed N --shrink";
+        refuse(&[("--draw", args.draw.is_some() && !is_drawn)], advice)
+    }
+
     fn made(&self, bug: Option<&str>) -> Result<Box<dyn Playable>, Failure> {
         (self.entry.make)(bug).ok_or_else(|| {
             let names: Vec<&str> = self.entry.mutants.iter().map(|mutant| mutant.name).collect();
@@ -157,7 +197,7 @@ impl Asked<'_> {
         text.push_str(&self.told(&summary));
         if self.args.shrink && summary.broken.is_some() {
             match protocol.script_of(seed, self.bug) {
-                None => text.push_str("what clients saw can't be made small\n"),
+                None => text.push_str("what clients were told, and what never happens, is not made small\n"),
                 Some(small) => {
                     let script = Script::read(&small).map_err(|why| anyhow::anyhow!("{why}"))?;
                     self.draw(&protocol.play(&self.again(seed), &script))?;
