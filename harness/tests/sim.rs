@@ -250,3 +250,54 @@ fn a_bug_of_a_recipe_is_hunted_in_worlds_of_applications_and_nowhere_else() {
         assert!(said.contains(reason), "{said}");
     }
 }
+
+#[test]
+fn another_protocol_is_played_drawn_swept_and_made_small() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |words: &str| {
+        let output = harness(folder.path(), &words.split_ascii_whitespace().collect::<Vec<_>>());
+        (output.status.code(), stdout(&output))
+    };
+    let (status, text) = run("sim --protocol paxos --scenario chosen --draw chosen.svg");
+    assert!(status == Some(0) && text.ends_with("it came out as the script says\n"), "{text}");
+    let drawn = std::fs::read_to_string(folder.path().join("chosen.svg")).expect("a picture");
+    assert!(drawn.contains("promise 1.5 (1.1 1)"));
+    let (status, text) = run("sim --protocol multi-paxos --seeds 0..5");
+    assert!(status == Some(0) && text.ends_with("0 broken\n"), "{text}");
+    // What is broken is made small, and the script that is printed breaks the same.
+    let (status, text) = run("sim --protocol paxos --mutant no-adoption --seed 0 --shrink");
+    let script = text.find("protocol paxos").map(|at| &text[at..]).expect("a script");
+    assert!(status == Some(1) && script.contains("breaks agreement"), "{text}");
+    std::fs::write(folder.path().join("small.script"), script).expect("written");
+    let (status, text) = run("sim --protocol paxos --script small.script");
+    assert!(status == Some(0) && text.contains("broken: agreement"), "{text}");
+    let (status, text) = run("sim --protocol multi-paxos --mutant takes-twice --seed 16 --shrink");
+    assert!(status == Some(1) && text.contains("is not made small"), "{text}");
+}
+
+#[test]
+fn what_worlds_of_a_protocol_do_not_heed_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text| std::fs::write(folder.path().join(name), text).expect("written");
+    write("odd.script", "protocol paxos\ns1 asked x: write 0 1\n");
+    write("plain.script", "protocol paxos\n");
+    for (flags, words) in [
+        ("--protocol raft --seed 1", "there is no protocol `raft`"),
+        ("--protocol paxos --seed 1 --mutant x", "there is no mutant `x`"),
+        ("--protocol paxos --seed 1 --format json", "--format json"),
+        ("--protocol paxos --seeds 0..9 --time-limit 9s", "--time-limit"),
+        ("--protocol paxos --seeds 0..9 --trace", "--trace"),
+        ("--protocol paxos --seeds 0..9 --shrink", "--shrink"),
+        ("--protocol paxos --seed 1 --draw x.svg", "--draw"),
+        ("--protocol paxos --explore 0", "1 to 7"),
+        ("--protocol paxos --script odd.script", "line 2: x: a request is a number"),
+        ("--protocol multi-paxos --script plain.script", "--protocol paxos"),
+        ("--protocol zab --scenario chosen", "--scenario"),
+        ("--protocol zab --seed 1 --draw x.svg", "--draw"),
+    ] {
+        let arguments: Vec<&str> = ["sim"].into_iter().chain(flags.split_ascii_whitespace()).collect();
+        let output = harness(folder.path(), &arguments);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(254) && told.contains(words), "{flags}: {told}");
+    }
+}
