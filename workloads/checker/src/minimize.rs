@@ -2,8 +2,8 @@
 //!
 //! A shrinker has three things of its own, which stay with the algorithm that they belong to: which parts are
 //! *fair* (if the whole had an order, the part would have one), who *judges* a part, and where to begin. What
-//! they share is here: what the candidates may cost ([`Allowance`]), windows that grow around a suspect
-//! ([`widths`]), and the order in which things are left out ([`leave_out`], the delta debugging of Zeller and
+//! they share is here: what the candidates may cost (`Allowance`), windows that grow around a suspect
+//! (`widths`), and the order in which things are left out ([`leave_out`], the delta debugging of Zeller and
 //! Hildebrandt, 2002).
 
 use crate::budget::{Budget, Meter};
