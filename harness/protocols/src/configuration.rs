@@ -136,12 +136,6 @@ impl<P: Protocol> Configuration<P> {
         self.processes.get(id.place())?.running.as_ref()
     }
 
-    /// What is on a member's disk.
-    #[must_use]
-    pub fn disk(&self, id: Id) -> &[P::Record] {
-        self.processes.get(id.place()).map(|process| process.disk.as_slice()).unwrap_or_default()
-    }
-
     /// Writes that a member waits for.
     #[must_use]
     pub fn unsynced(&self, id: Id) -> usize {

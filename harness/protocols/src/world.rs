@@ -30,10 +30,6 @@ pub struct Options {
     pub keep: bool,
     /// Whether a line is written for each.
     pub trace: bool,
-    /// Members; drawn where nobody says it.
-    pub members: Option<u8>,
-    /// Whether nothing goes wrong.
-    pub calm: bool,
 }
 
 /// How long faults come, in virtual microseconds.
@@ -101,12 +97,12 @@ struct Drawn {
 
 impl Drawn {
     /// `is_load`: whether clients go on; who proposes once is done soon, so that messages take longer there.
-    fn of(seed: u64, options: Options, is_load: bool) -> Self {
+    fn of(seed: u64, is_load: bool) -> Self {
         let mut dice = Dice::part(seed, Part::Drawn);
-        let members = options.members.unwrap_or_else(|| [3, 3, 5, 5, 4][dice.index(5)]);
-        let faults = FAULTS.into_iter().filter(|_| dice.chance(Chance(5_000)) && !options.calm).collect();
+        let members = [3, 3, 5, 5, 4][dice.index(5)];
+        let faults = FAULTS.into_iter().filter(|_| dice.chance(Chance(5_000))).collect();
         let mut share = |most: u64| {
-            let parts = if options.calm || dice.chance(Chance(5_000)) { 0 } else { dice.between(1, most) };
+            let parts = if dice.chance(Chance(5_000)) { 0 } else { dice.between(1, most) };
             Chance(u32::try_from(parts).unwrap_or_default())
         };
         let (lost, copied, late) = (share(1_500), share(1_000), share(2_000));
@@ -214,7 +210,7 @@ pub fn simulate<P: Protocol>(protocol: &P, seed: u64, options: Options) -> Repor
 
 impl<P: Protocol> World<P> {
     fn new(protocol: &P, seed: u64, options: Options) -> Self {
-        let drawn = Drawn::of(seed, options, protocol.workload().is_some());
+        let drawn = Drawn::of(seed, protocol.workload().is_some());
         let part = |part| Dice::part(seed, part);
         let mut own = part(Part::Members);
         let clocks = (0..drawn.members).map(|_| Clock {

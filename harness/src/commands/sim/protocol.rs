@@ -20,6 +20,7 @@ use workloads::op::{Body, Object};
 use super::{jobs, print, verdict};
 use crate::cli::{Format, SimArgs};
 use crate::exit::{Exit, Failure};
+use crate::num::plural;
 use crate::protocols::PROTOCOLS;
 use crate::text::suggest;
 use crate::worlds::seeds::Seeds;
@@ -188,9 +189,10 @@ impl Asked<'_> {
         });
         let _ = writeln!(
             text,
-            "{} steps in {} s, {} operations acknowledged, trace {:016x}",
+            "{} steps in {} s, {}, {} operations acknowledged, trace {:016x}",
             summary.steps,
             summary.lived_us / 1_000_000,
+            faults(&summary),
             summary.acknowledged,
             summary.hash
         );
@@ -258,4 +260,11 @@ impl Asked<'_> {
         print(&text)?;
         Ok(verdict(!broken.is_empty(), false))
     }
+}
+
+/// Faults of a world, by name: `3 faults (kill-one 2, pause-leader 1)`.
+fn faults(summary: &Summary) -> String {
+    let count = plural(usize::try_from(summary.faults.values().sum::<u64>()).unwrap_or(usize::MAX), "fault");
+    let names: Vec<String> = summary.faults.iter().map(|(name, times)| format!("{name} {times}")).collect();
+    if names.is_empty() { count } else { format!("{count} ({})", names.join(", ")) }
 }
