@@ -80,6 +80,18 @@ impl<P: Protocol> Default for Came<P> {
     }
 }
 
+/// What a member's clock shows, and the dice that it throws.
+struct Moment<'a> {
+    now_us: u64,
+    draw: &'a mut dyn FnMut(u64) -> u64,
+}
+
+impl Moment<'_> {
+    fn io<P: Protocol>(&mut self, me: Id, members: u8) -> Io<'_, P> {
+        Io { me, members, now_us: self.now_us, draw: self.draw, effects: Vec::new(), waits: Vec::new() }
+    }
+}
+
 /// All members and what is between them.
 #[derive(Clone)]
 pub struct Configuration<P: Protocol> {
@@ -109,6 +121,13 @@ impl<P: Protocol> Configuration<P> {
             broken: None,
             syncs_at_once,
             synced: (Id(0), Vec::new()),
+        }
+    }
+
+    /// A disk, before its member starts.
+    pub fn hold(&mut self, id: Id, disk: Vec<P::Record>) {
+        if let Some(process) = self.processes.get_mut(id.place()) {
+            process.disk = disk;
         }
     }
 
@@ -203,28 +222,29 @@ impl<P: Protocol> Configuration<P> {
             return came;
         }
         self.synced.1.clear();
+        let at = &mut Moment { now_us, draw };
         match step {
             Step::Ask(id, request, op) => {
                 let input = Input::Request { request: *request, op: op.clone() };
-                self.step(*id, input, now_us, draw, &mut came);
+                self.step(*id, input, at, &mut came);
             }
             Step::Deliver(from, to, message) => {
                 self.take(*from, *to, message);
                 let input = Input::Message { from: *from, message: message.clone() };
-                self.step(*to, input, now_us, draw, &mut came);
+                self.step(*to, input, at, &mut came);
             }
             Step::Copy(from, to, message) => {
                 let input = Input::Message { from: *from, message: message.clone() };
-                self.step(*to, input, now_us, draw, &mut came);
+                self.step(*to, input, at, &mut came);
             }
             Step::Lose(from, to, message) => self.take(*from, *to, message),
             Step::Fire(id, timer) => {
                 self.processes[id.place()].timers.remove(timer);
-                self.step(*id, Input::Timer(*timer), now_us, draw, &mut came);
+                self.step(*id, Input::Timer(*timer), at, &mut came);
             }
-            Step::Sync(id) => self.sync(*id, &mut came),
+            Step::Sync(id) => self.sync(*id, at, &mut came),
             Step::Crash(id, kept) => self.crash(*id, *kept),
-            Step::Start(id) => self.start(*id, now_us, draw, &mut came),
+            Step::Start(id) => self.start(*id, at, &mut came),
         }
         self.judge();
         came
@@ -240,35 +260,35 @@ impl<P: Protocol> Configuration<P> {
         }
     }
 
-    fn step(
-        &mut self,
-        id: Id,
-        input: Input<P>,
-        now_us: u64,
-        draw: &mut dyn FnMut(u64) -> u64,
-        came: &mut Came<P>,
-    ) {
+    fn step(&mut self, id: Id, input: Input<P>, at: &mut Moment<'_>, came: &mut Came<P>) {
         let members = self.members();
         let process = &mut self.processes[id.place()];
         let Some(member) = &mut process.running else { return };
-        let mut io = Io { me: id, members, now_us, draw, effects: Vec::new(), waits: Vec::new() };
+        let mut io = at.io(id, members);
         self.protocol.step(member, input, &mut io);
         let (effects, waits) = (io.effects, io.waits);
-        self.settle(id, effects, waits, came);
+        self.settle(id, effects, waits, at, came);
     }
 
-    fn start(&mut self, id: Id, now_us: u64, draw: &mut dyn FnMut(u64) -> u64, came: &mut Came<P>) {
+    fn start(&mut self, id: Id, at: &mut Moment<'_>, came: &mut Came<P>) {
         let members = self.members();
         let process = &mut self.processes[id.place()];
-        let mut io = Io { me: id, members, now_us, draw, effects: Vec::new(), waits: Vec::new() };
+        let mut io = at.io(id, members);
         let member = self.protocol.start(&process.disk, &mut io);
         process.running = Some(member);
         let (effects, waits) = (io.effects, io.waits);
-        self.settle(id, effects, waits, came);
+        self.settle(id, effects, waits, at, came);
     }
 
     /// Lets go what may leave, and queues what waits for a write.
-    fn settle(&mut self, id: Id, mut effects: Vec<Effect<P>>, waits: Vec<Wait<P>>, came: &mut Came<P>) {
+    fn settle(
+        &mut self,
+        id: Id,
+        mut effects: Vec<Effect<P>>,
+        waits: Vec<Wait<P>>,
+        at: &mut Moment<'_>,
+        came: &mut Came<P>,
+    ) {
         let process = &mut self.processes[id.place()];
         for wait in waits {
             match wait {
@@ -284,7 +304,7 @@ impl<P: Protocol> Configuration<P> {
         let first = effects.iter().position(|effect| matches!(effect, Effect::Write(_)));
         let behind = effects.split_off(if waits { 0 } else { first.unwrap_or(effects.len()) });
         for effect in effects {
-            self.leave(id, effect, came);
+            self.leave(id, effect, at, came);
         }
         if behind.is_empty() {
             return;
@@ -292,15 +312,18 @@ impl<P: Protocol> Configuration<P> {
         self.processes[id.place()].queue.extend(behind);
         if self.syncs_at_once {
             while self.unsynced(id) > 0 {
-                self.sync(id, came);
+                self.sync(id, at, came);
             }
         } else {
             came.writes.push(id);
         }
     }
 
-    fn leave(&mut self, id: Id, effect: Effect<P>, came: &mut Came<P>) {
+    fn leave(&mut self, id: Id, effect: Effect<P>, at: &mut Moment<'_>, came: &mut Came<P>) {
         match effect {
+            Effect::Send(to, message) if to == id && self.protocol.hears_itself_at_once() => {
+                self.step(id, Input::Message { from: id, message }, at, came);
+            }
             Effect::Send(to, message) => {
                 *self.flight.entry((id, to, message.clone())).or_default() += 1;
                 came.sent.push((id, to, message));
@@ -310,7 +333,7 @@ impl<P: Protocol> Configuration<P> {
         }
     }
 
-    fn sync(&mut self, id: Id, came: &mut Came<P>) {
+    fn sync(&mut self, id: Id, at: &mut Moment<'_>, came: &mut Came<P>) {
         let process = &mut self.processes[id.place()];
         let Some(Effect::Write(record)) = process.queue.pop_front() else { return };
         self.synced.0 = id;
@@ -322,7 +345,7 @@ impl<P: Protocol> Configuration<P> {
                 break;
             }
             if let Some(effect) = self.processes[id.place()].queue.pop_front() {
-                self.leave(id, effect, came);
+                self.leave(id, effect, at, came);
             }
         }
     }

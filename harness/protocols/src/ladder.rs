@@ -23,7 +23,7 @@ const ROW: usize = 30;
 #[must_use]
 pub fn draw<P: Protocol>(title: &str, members: u8, lived: &Lived<P>) -> String {
     let mut drawing = Drawing { svg: String::new(), sent: BTreeMap::new(), shown: BTreeMap::new() };
-    let mut down: BTreeMap<Id, usize> = BTreeMap::new();
+    let mut down: BTreeMap<Id, usize> = lived.down.iter().map(|id| (*id, 0)).collect();
     for (row, (step, came, shows)) in lived.steps.iter().enumerate() {
         drawing.step(row, step);
         match step {

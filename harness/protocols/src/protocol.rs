@@ -68,6 +68,20 @@ pub trait Protocol: Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static {
         self.clone()
     }
 
+    /// What a disk holds that a script describes, oldest first.
+    ///
+    /// # Errors
+    /// What such words are. Without this function every disk is empty at first.
+    fn disk(&self, words: &str) -> Result<Vec<Self::Record>, String> {
+        Err(format!("{words}: disks of {} are empty at first", self.name()))
+    }
+
+    /// Whether what a member sends itself arrives at once, and nobody sees it under way: so a member hears
+    /// that something is on its disk.
+    fn hears_itself_at_once(&self) -> bool {
+        false
+    }
+
     /// Leaves out what later records make needless. Without it a disk holds all that was ever written.
     fn compact(&self, _disk: &mut Vec<Self::Record>) {}
 

@@ -5,6 +5,8 @@
 //! members 5
 //! plant no-adoption             # a bug, by its name
 //! disks wait                    # without it whatever is written is on the disk at once
+//! s1,s2 hold: epoch 1           # what is on their disks at first, as the protocol says it
+//! s4 is down                    # it has not started yet
 //!
 //! s1 asked 1: write 0 7         # a client asks
 //! s1 > s2,s3: prepare           # messages arrive: the first ones under way that begin so
@@ -18,7 +20,7 @@
 //! breaks agreement              # what must be broken at the end; without it nothing may be
 //! ```
 //!
-//! All members run at the beginning. A line that can't happen is a fault of the script, and is told.
+//! All other members run at the beginning. A line that can't happen is a fault of the script, and is told.
 
 use std::fmt;
 
@@ -39,6 +41,10 @@ pub struct Script {
     pub plant: Option<String>,
     /// Whether writes wait for `syncs`.
     pub disks_wait: bool,
+    /// Whose disks hold what at first, with the numbers of the lines.
+    pub disks: Vec<(usize, Vec<Id>, String)>,
+    /// Who does not run at first.
+    pub down: Vec<Id>,
     /// What happens, with the numbers of the lines.
     pub lines: Vec<(usize, Line)>,
     /// The property that is broken at the end.
@@ -89,6 +95,11 @@ fn ids(words: &str, members: u8) -> Result<Vec<Id>, String> {
     words.split(',').map(id).collect()
 }
 
+/// Of whom a line says this, be it one or several.
+fn said_of<'a>(line: &'a str, one: &str, several: &str) -> Option<&'a str> {
+    line.strip_suffix(one).or_else(|| line.strip_suffix(several))
+}
+
 impl Script {
     /// Reads a script.
     ///
@@ -100,6 +111,8 @@ impl Script {
             members: 3,
             plant: None,
             disks_wait: false,
+            disks: Vec::new(),
+            down: Vec::new(),
             lines: Vec::new(),
             breaks: None,
         };
@@ -128,10 +141,26 @@ impl Script {
             "disks" if rest == "wait" => self.disks_wait = true,
             "breaks" => self.breaks = Some(rest.to_owned()),
             "look" => self.lines.push((number, Line::Look(rest.to_owned()))),
-            _ => {
+            _ => self.begins_or_happens(number, line)?,
+        }
+        Ok(())
+    }
+
+    fn begins_or_happens(&mut self, number: usize, line: &str) -> Result<(), String> {
+        let held = line.split_once(" hold: ").or_else(|| line.split_once(" holds: "));
+        let down = said_of(line, " is down", " are down");
+        match (held, down) {
+            (None, None) => {
                 let line = self.event(line)?;
                 self.lines.push((number, line));
             }
+            _ if !self.lines.is_empty() => {
+                return Err(format!("{line}: that is how a script begins; write it above all that happens"));
+            }
+            (Some((who, words)), _) => {
+                self.disks.push((number, ids(who, self.members)?, words.trim().to_owned()));
+            }
+            (None, Some(who)) => self.down.extend(ids(who, self.members)?),
         }
         Ok(())
     }
@@ -153,14 +182,14 @@ impl Script {
                 };
                 return Ok(Line::Ask(ids(who)?, request, op(text)?));
             }
-            if let Some(who) = head.strip_suffix(" waits no longer") {
+            if let Some(who) = said_of(head, " waits no longer", " wait no longer") {
                 return Ok(Line::Fire(ids(who)?, text.to_owned()));
             }
         }
-        if let Some(who) = line.strip_suffix(" syncs") {
+        if let Some(who) = said_of(line, " syncs", " sync") {
             return Ok(Line::Sync(ids(who)?));
         }
-        if let Some(who) = line.strip_suffix(" starts") {
+        if let Some(who) = said_of(line, " starts", " start") {
             return Ok(Line::Start(ids(who)?));
         }
         if let Some((who, kept)) = line.split_once(" crashes") {
@@ -177,7 +206,7 @@ impl Script {
         Err(format!(
             "{line}: a line is one of `s1 asked: OP`, `s1 > s2: MESSAGE`, `s1 >> s2: MESSAGE`, `s1 x s2: \
              MESSAGE`, `s1 waits no longer: TIMER`, `s1 syncs`, `s1 crashes`, `s1 starts`, `look WORDS`, \
-             `breaks PROPERTY`"
+             `breaks PROPERTY`, or at the beginning `s1 holds: WORDS`, `s1 is down`"
         ))
     }
 
@@ -219,6 +248,8 @@ pub struct Lived<P: Protocol> {
     pub steps: Vec<Happened<P>>,
     /// What is broken.
     pub broken: Option<Broken>,
+    /// Who did not run at first.
+    pub down: Vec<Id>,
 }
 
 /// Why a script can't be lived through, or does not come out as it says.
@@ -246,10 +277,16 @@ impl fmt::Display for Otherwise {
 pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), Otherwise>) {
     let mut living = Living {
         configuration: Configuration::new(protocol, script.members, !script.disks_wait),
-        lived: Lived { steps: Vec::new(), broken: None },
+        lived: Lived { steps: Vec::new(), broken: None, down: script.down.clone() },
         asked: 0,
     };
-    for id in Id::all(script.members) {
+    for (number, ids, words) in &script.disks {
+        match living.configuration.protocol().disk(words) {
+            Ok(disk) => ids.iter().for_each(|id| living.configuration.hold(*id, disk.clone())),
+            Err(words) => return living.end(Err(Otherwise { line: Some(*number), words })),
+        }
+    }
+    for id in Id::all(script.members).filter(|id| !script.down.contains(id)) {
         living.step(Step::Start(id));
     }
     // All start alike; nobody wants to read that.
