@@ -31,4 +31,5 @@ pub const OF_MULTI_PAXOS: &[Scenario] = scenarios! {
     "holes", "a new leader puts a no-op into the slot that nobody has heard of";
     "success", "a member that has missed a slot is told what is chosen there";
     "two-leaders", "two leaders at once are slow and safe";
+    "primary-order", "of two outstanding slots the second is chosen without the first: no primary order";
 };
