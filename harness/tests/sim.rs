@@ -292,7 +292,8 @@ fn what_worlds_of_a_protocol_do_not_heed_is_refused() {
         ("--protocol paxos --explore 0", "1 to 7"),
         ("--protocol paxos --script odd.script", "line 2: x: a request is a number"),
         ("--protocol multi-paxos --script plain.script", "--protocol paxos"),
-        ("--protocol zab --scenario chosen", "--scenario"),
+        ("--protocol zab --scenario chosen", "there is no scenario `chosen`"),
+        ("--protocol zab --scenario late-starter --mutant half", "there is no mutant `half`"),
         ("--protocol zab --seed 1 --draw x.svg", "--draw"),
     ] {
         let arguments: Vec<&str> = ["sim"].into_iter().chain(flags.split_ascii_whitespace()).collect();

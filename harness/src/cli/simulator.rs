@@ -50,7 +50,8 @@ pub struct SimArgs {
     /// A saved script: what happens in it, line by line
     #[arg(long, value_name = "FILE")]
     pub script: Option<PathBuf>,
-    /// Worlds of another protocol than the members' own (`harness list protocols`)
+    /// Worlds and scripts of a protocol (`harness list protocols`); of zab, the members' own, scripts and
+    /// --explore: its worlds are those of --seeds without this
     #[arg(long, value_name = "NAME", conflicts_with_all = ["only", "outside"])]
     pub protocol: Option<String>,
     /// A script of its that is handed out (`harness list scenarios`)

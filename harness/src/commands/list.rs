@@ -72,14 +72,14 @@ fn swarm() -> Vec<Row> {
         .collect()
 }
 
-/// What `harness sim` can live through; the members' own is the usual one.
+/// What `harness sim` can live through; the first one is the members' own, whose mutants are a list.
 fn protocols() -> Vec<Row> {
-    let zab = ("zab", "the members' own: ZAB, elections, sessions, watches".to_owned());
-    let others = PROTOCOLS.iter().map(|protocol| {
+    let row = |protocol: &harness_protocols::entry::Entry| {
         let bugs: Vec<&str> = protocol.mutants.iter().map(|mutant| mutant.name).collect();
-        (protocol.name, format!("{}; --mutant {}", protocol.about, bugs.join(", ")))
-    });
-    std::iter::once(zab).chain(others).collect()
+        let bugs = if bugs.is_empty() { "`harness list mutants`".to_owned() } else { bugs.join(", ") };
+        (protocol.name, format!("{}; --mutant: {bugs}", protocol.about))
+    };
+    PROTOCOLS.iter().map(row).collect()
 }
 
 fn scenarios() -> Vec<Row> {

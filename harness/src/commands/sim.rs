@@ -117,7 +117,7 @@ fn recipe(text: Option<&str>, only: Option<Only>) -> Result<Option<recipe_mutant
 
 /// Lives through worlds.
 pub fn sim(args: &SimArgs) -> Result<Exit, Failure> {
-    if let Some(name) = args.protocol.as_deref().filter(|name| *name != protocol::OF_MEMBERS) {
+    if let Some(name) = args.protocol.as_deref().filter(|name| protocol::has(name, args)) {
         return protocol::sim(args, name);
     }
     protocol::check_members(args)?;

@@ -13,7 +13,7 @@ use imports::{Imports, Module};
 const MAX_LINES: usize = 800;
 
 /// Which of our crates each crate may use, directly. An arrow permits what its target may use.
-const ARROWS: [(&str, &[&str]); 26] = [
+const ARROWS: [(&str, &[&str]); 27] = [
     ("node-wire", &[]),
     ("node-core", &["node-wire"]),
     ("node-log", &["node-wire"]),
@@ -40,6 +40,7 @@ const ARROWS: [(&str, &[&str]); 26] = [
     ),
     ("lab-apps", &["node-recipes", "harness-world"]),
     ("lab-mutants", &["node-core"]),
+    ("lab-zab", &["lab-mutants", "harness-protocols"]),
     ("harness-world", &[]),
     ("harness-protocols", &["harness-world", "workloads"]),
     ("harness-paxos", &["harness-protocols", "workloads"]),
@@ -57,6 +58,7 @@ const ARROWS: [(&str, &[&str]); 26] = [
             "node",
             "harness-agent",
             "lab-sim",
+            "lab-zab",
             "harness-paxos",
             "harness-zookeeper",
             "workloads",

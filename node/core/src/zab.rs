@@ -151,7 +151,7 @@ pub trait Protocol: Rules + Copy {}
 impl<R: Rules + Copy> Protocol for R {}
 
 /// The rules as the protocol has them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Zab;
 
 impl Rules for Zab {}

@@ -25,20 +25,20 @@ use crate::protocols::PROTOCOLS;
 use crate::text::suggest;
 use crate::worlds::seeds::Seeds;
 
-/// The protocol of the bundled members, whose worlds are another matter.
-pub(super) const OF_MEMBERS: &str = "zab";
 /// Failing seeds that are told.
 const TOLD: usize = 5;
 
-/// What only other protocols have is refused of the members' own.
+/// Whether what is asked for is of a protocol that is written as a state machine. The members' own is, as far
+/// as its scripts go; the worlds of its seeds are those of whole members.
+pub(super) fn has(name: &str, args: &SimArgs) -> bool {
+    let is_script = args.scenario.is_some() || args.script.is_some() || args.explore.is_some();
+    name != lab_zab::NAME || is_script
+}
+
+/// What only scripts have is refused of the worlds of whole members.
 pub(super) fn check_members(args: &SimArgs) -> Result<(), Failure> {
-    let flags = [
-        ("--scenario", args.scenario.is_some()),
-        ("--explore", args.explore.is_some()),
-        ("--draw", args.draw.is_some()),
-    ];
-    let names: Vec<&str> = PROTOCOLS.iter().map(|entry| entry.name).collect();
-    refuse(&flags, &format!("the members' own protocol has none; write --protocol {}", names.join(" or ")))
+    let advice = "a script is drawn, and no world of whole members; write --scenario NAME or --script FILE";
+    refuse(&[("--draw", args.draw.is_some())], advice)
 }
 
 /// The first of these flags that is there is refused.
@@ -59,8 +59,7 @@ struct Asked<'a> {
 /// Lives through what was asked for.
 pub(super) fn sim(args: &SimArgs, name: &str) -> Result<Exit, Failure> {
     let entry = PROTOCOLS.into_iter().find(|entry| entry.name == name).ok_or_else(|| {
-        let names: Vec<&str> =
-            std::iter::once(OF_MEMBERS).chain(PROTOCOLS.iter().map(|entry| entry.name)).collect();
+        let names = PROTOCOLS.map(|entry| entry.name);
         let known = "`harness list protocols` knows:";
         Failure::Usage(suggest::unknown("protocol", name, &names, known))
     })?;
@@ -102,7 +101,10 @@ impl Asked<'_> {
 
     fn made(&self, bug: Option<&str>) -> Result<Box<dyn Playable>, Failure> {
         (self.entry.make)(bug).ok_or_else(|| {
-            let names: Vec<&str> = self.entry.mutants.iter().map(|mutant| mutant.name).collect();
+            let mut names: Vec<&str> = self.entry.mutants.iter().map(|mutant| mutant.name).collect();
+            if self.entry.name == lab_zab::NAME {
+                names.extend(lab_mutants::ALL.iter().map(|mutant| mutant.name()));
+            }
             let known = format!("{} has:", self.entry.name);
             Failure::Usage(suggest::unknown("mutant", bug.unwrap_or_default(), &names, &known))
         })

@@ -80,12 +80,12 @@ pub(crate) trait Wrapper: Memory + Debug {
 }
 
 /// State that can be copied and compared by a number.
-pub(crate) trait Memory {
+pub(crate) trait Memory: Send {
     fn copied(&self) -> Box<dyn Wrapper>;
     fn mixed_in(&self, state: &mut dyn Hasher);
 }
 
-impl<W: Wrapper + Clone + Hash + 'static> Memory for W {
+impl<W: Wrapper + Clone + Hash + Send + 'static> Memory for W {
     fn copied(&self) -> Box<dyn Wrapper> {
         Box::new(self.clone())
     }
