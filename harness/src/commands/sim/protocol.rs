@@ -25,6 +25,8 @@ use crate::protocols::PROTOCOLS;
 use crate::text::suggest;
 use crate::worlds::seeds::Seeds;
 
+/// States of whole members that are looked at: each takes ten kilobytes and more.
+const STATES_OF_MEMBERS: usize = 150_000;
 /// Failing seeds that are told.
 const TOLD: usize = 5;
 
@@ -161,7 +163,10 @@ impl Asked<'_> {
             return Err(Failure::usage("--explore: write how many members, 1 to 7"));
         }
         let ask = |id, value| (Id(id), Op::new(Object::REGISTER, 0, Body::Write { value }));
-        let bounds = Bounds { asks: vec![ask(1, 1), ask(2.min(members), 2)], ..Bounds::default() };
+        let mut bounds = Bounds { asks: vec![ask(1, 1), ask(2.min(members), 2)], ..Bounds::default() };
+        if self.entry.name == lab_zab::NAME {
+            bounds.states = STATES_OF_MEMBERS;
+        }
         let found = self.made(self.bug)?.explore(members, &bounds, self.bug);
         let whole = if found.whole { "all of them" } else { "as many as fit; others were left" };
         let mut text = format!("{} states, {whole}\n", found.states);
