@@ -109,8 +109,8 @@ impl fmt::Display for Message {
             Self::Forward(request, action) => write!(f, "forward {}:{action}", request.0),
             Self::Prepare(ballot, from) => write!(f, "prepare {ballot} from {from}"),
             Self::Promise(ballot, votes, chosen) => {
-                write!(f, "promise {ballot}, chosen below {chosen}:")?;
-                votes.iter().try_for_each(|vote| write!(f, " {}={}", vote.slot, vote.command))
+                write!(f, "promise {ballot}, chosen below {chosen}")?;
+                votes.iter().try_for_each(|vote| write!(f, ", {}={}", vote.slot, vote.command))
             }
             Self::Accept(vote, chosen) => {
                 write!(f, "accept {} {}={}, chosen below {chosen}", vote.ballot, vote.slot, vote.command)
@@ -161,7 +161,7 @@ impl fmt::Display for Timer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Heartbeat => f.write_str("heartbeat"),
-            Self::Silence(id) => write!(f, "{id} heard"),
+            Self::Silence(id) => write!(f, "{id} is silent"),
             Self::Retry => f.write_str("retry"),
         }
     }
@@ -635,11 +635,12 @@ impl Protocol for MultiPaxos {
     }
 
     fn shows(&self, member: &Member) -> Option<String> {
-        let leads = match &member.lead {
-            Some(lead) if lead.is_prepared => format!("leads {}; ", lead.ballot),
-            _ => String::new(),
-        };
-        Some(format!("{leads}chosen below {}", member.first_unchosen))
+        let first = format!("★ chosen below {}", member.first_unchosen);
+        match &member.lead {
+            Some(lead) if lead.is_prepared => Some(format!("leads {}; {first}", lead.ballot)),
+            _ if member.promised == Ballot::default() => None,
+            _ => Some(format!("○ promised {}; {first}", member.promised)),
+        }
     }
 }
 

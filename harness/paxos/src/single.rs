@@ -359,10 +359,12 @@ impl Protocol for Paxos {
     fn shows(&self, member: &Member) -> Option<String> {
         let Kept { promised, accepted, .. } = member.kept;
         match (member.learned, accepted) {
-            (Some(value), _) => Some(format!("knows {value}")),
-            (None, Some((ballot, value))) if ballot == promised => Some(format!("accepted {ballot} {value}")),
-            (None, Some((ballot, value))) => Some(format!("promised {promised}; has {ballot} {value}")),
-            (None, None) if promised > Ballot::default() => Some(format!("promised {promised}")),
+            (Some(value), _) => Some(format!("★ has learned {value}")),
+            (None, Some((ballot, value))) if ballot == promised => {
+                Some(format!("● accepted {ballot} {value}"))
+            }
+            (None, Some((ballot, value))) => Some(format!("○ promised {promised}; ● {ballot} {value}")),
+            (None, None) if promised > Ballot::default() => Some(format!("○ promised {promised}")),
             (None, None) => None,
         }
     }

@@ -54,7 +54,10 @@ pub(crate) struct Held {
 
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}.{}", self.value, self.stamp.0, self.stamp.1)
+        match self.stamp {
+            (0, 0) => f.write_str("nothing"),
+            (count, writer) => write!(f, "{} at {count}.{writer}", self.value),
+        }
     }
 }
 
@@ -219,14 +222,19 @@ members 3
 s1 asked 1: write 0 7
 s1 > s1,s2: query 1
 s1,s2 > s1: holds 1
-s1 > s1: store 1
+s1 > s1: store 1                 # s1 alone holds 7
 s2 asked 2: read 0               # hears of 7
 s2 > s1,s2: query 2
 s1,s2 > s2: holds 2
+s2 answered 2: 7
 s3 asked 3: read 0               # and later somebody hears of nothing
 s3 > s2,s3: query 3
 s2,s3 > s3: holds 3
+s3 answered 3: nothing
 ";
+
+/// What the script shows.
+pub(crate) const TITLE: &str = "a read without write-back is undone by a later one";
 
 /// Looks through seeds for a world that breaks something.
 pub(crate) fn first_broken(abd: &Abd, seeds: u64) -> Option<(u64, String)> {
@@ -242,7 +250,7 @@ fn main() -> Result<(), String> {
         Some((seed, broken)) => println!("seed {seed}: {broken}"),
     }
     if !writes_back {
-        let played = abd.play("Without write-back a read is undone", &Script::read(BUG)?);
+        let played = abd.play(TITLE, &Script::read(BUG)?);
         std::fs::write("abd.svg", played.svg).map_err(|error| error.to_string())?;
         println!("{}\ndrawn in abd.svg", played.lines.join("\n"));
     }

@@ -4,7 +4,7 @@ use crate::explore::{Bounds, explore};
 use crate::ladder;
 use crate::protocol::{Broken, Protocol};
 use crate::report::{Report, Summary};
-use crate::script::{Otherwise, Script, live};
+use crate::script::{Happened, Otherwise, Script, live};
 use crate::shrink::shrink;
 use crate::world::{Options, simulate};
 
@@ -93,7 +93,7 @@ impl<P: Protocol> Playable for P {
 
     fn play(&self, title: &str, script: &Script) -> Played {
         let (lived, right) = live(self.clone(), script);
-        let lines = lived.steps.iter().map(|(step, came, _)| {
+        let lines = lived.steps.iter().map(|Happened { step, came, .. }| {
             let mut line = step.to_string();
             for (from, to, message) in &came.sent {
                 line.push_str(&format!("\n    {from} sends {to}: {message}"));

@@ -17,11 +17,13 @@
 //! s3 crashes, keeps 1           # and so many more writes are
 //! s3 starts
 //! look chosen 7                 # what must be so by now
+//! s1 answered 1: 7              # what its client must have been told by now
 //! breaks agreement              # what must be broken at the end; without it nothing may be
 //! ```
 //!
 //! All other members run at the beginning. A line that can't happen is a fault of the script, and is told.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use workloads::Op;
@@ -47,6 +49,8 @@ pub struct Script {
     pub down: Vec<Id>,
     /// What happens, with the numbers of the lines.
     pub lines: Vec<(usize, Line)>,
+    /// What stands behind `#` in a line, for pictures.
+    pub notes: BTreeMap<usize, String>,
     /// The property that is broken at the end.
     pub breaks: Option<String>,
 }
@@ -68,6 +72,8 @@ pub enum Line {
     Start(Vec<Id>),
     /// What is so.
     Look(String),
+    /// What a client was told last.
+    Told(Id, Request, String),
 }
 
 /// What becomes of a message.
@@ -114,11 +120,16 @@ impl Script {
             disks: Vec::new(),
             down: Vec::new(),
             lines: Vec::new(),
+            notes: BTreeMap::new(),
             breaks: None,
         };
         for (number, line) in (1..).zip(text.lines()) {
-            let line = line.split('#').next().unwrap_or_default().trim();
+            let (line, note) = line.split_once('#').unwrap_or((line, ""));
+            let (line, note) = (line.trim(), note.trim());
             if !line.is_empty() {
+                if !note.is_empty() {
+                    script.notes.insert(number, note.to_owned());
+                }
                 script.line(number, line).map_err(|why| format!("line {number}: {why}"))?;
             }
         }
@@ -174,13 +185,17 @@ impl Script {
                     return Ok(Line::Move(how, ids(from)?, ids(to)?, text.to_owned()));
                 }
             }
+            let number = |word: &str| word.parse().map_err(|_| format!("{word}: a request is a number"));
             if let Some((who, request)) = head.split_once(" asked") {
                 let request = request.trim();
-                let request = match request {
-                    "" => None,
-                    number => Some(number.parse().map_err(|_| format!("{number}: a request is a number"))?),
-                };
+                let request = if request.is_empty() { None } else { Some(number(request)?) };
                 return Ok(Line::Ask(ids(who)?, request, op(text)?));
+            }
+            if let Some((who, request)) = head.split_once(" answered ") {
+                return match ids(who)?.as_slice() {
+                    [id] => Ok(Line::Told(*id, Request(number(request.trim())?), text.to_owned())),
+                    _ => Err(format!("{who}: one member answers a request")),
+                };
             }
             if let Some(who) = said_of(head, " waits no longer", " wait no longer") {
                 return Ok(Line::Fire(ids(who)?, text.to_owned()));
@@ -206,7 +221,7 @@ impl Script {
         Err(format!(
             "{line}: a line is one of `s1 asked: OP`, `s1 > s2: MESSAGE`, `s1 >> s2: MESSAGE`, `s1 x s2: \
              MESSAGE`, `s1 waits no longer: TIMER`, `s1 syncs`, `s1 crashes`, `s1 starts`, `look WORDS`, \
-             `breaks PROPERTY`, or at the beginning `s1 holds: WORDS`, `s1 is down`"
+             `s1 answered 1: WORDS`, `breaks PROPERTY`, or at the beginning `s1 holds: WORDS`, `s1 is down`"
         ))
     }
 
@@ -238,12 +253,30 @@ impl Script {
 /// Members of a script, at most.
 const MOST_MEMBERS: u8 = 15;
 
-/// A step, what came of it, and what members show after it.
-pub type Happened<P> = (Step<P>, Came<P>, Vec<(Id, String)>);
+/// A step, what came of it, and what is so after it.
+#[derive(Debug)]
+pub struct Happened<P: Protocol> {
+    /// The step.
+    pub step: Step<P>,
+    /// What came of it.
+    pub came: Came<P>,
+    /// What members show.
+    pub shown: Vec<(Id, String)>,
+    /// Who leads.
+    pub leads: Vec<Id>,
+    /// What the protocol says is so.
+    pub look: String,
+    /// What the script says beside it.
+    pub note: Option<String>,
+}
 
 /// What came of a script.
 #[derive(Debug)]
 pub struct Lived<P: Protocol> {
+    /// What members show at the beginning.
+    pub before: Vec<(Id, String)>,
+    /// What the protocol says is so at the beginning.
+    pub looked: String,
     /// All steps, with what came of each.
     pub steps: Vec<Happened<P>>,
     /// What is broken.
@@ -277,7 +310,13 @@ impl fmt::Display for Otherwise {
 pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), Otherwise>) {
     let mut living = Living {
         configuration: Configuration::new(protocol, script.members, !script.disks_wait),
-        lived: Lived { steps: Vec::new(), broken: None, down: script.down.clone() },
+        lived: Lived {
+            before: Vec::new(),
+            looked: String::new(),
+            steps: Vec::new(),
+            broken: None,
+            down: script.down.clone(),
+        },
         asked: 0,
     };
     for (number, ids, words) in &script.disks {
@@ -287,13 +326,17 @@ pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), 
         }
     }
     for id in Id::all(script.members).filter(|id| !script.down.contains(id)) {
-        living.step(Step::Start(id));
+        living.configuration.apply(&Step::Start(id), 0, &mut |_| 0);
     }
-    // All start alike; nobody wants to read that.
-    living.lived.steps.clear();
+    living.lived.before = living.shown();
+    living.lived.looked = living.configuration.look();
     for (number, line) in &script.lines {
+        let first = living.lived.steps.len();
         if let Err(words) = living.line(line) {
             return living.end(Err(Otherwise { line: Some(*number), words }));
+        }
+        if let Some(happened) = living.lived.steps.get_mut(first) {
+            happened.note = script.notes.get(number).cloned();
         }
     }
     let broken = living.configuration.broken();
@@ -322,12 +365,21 @@ impl<P: Protocol> Living<P> {
 
     fn step(&mut self, step: Step<P>) {
         let came = self.configuration.apply(&step, 0, &mut |_| 0);
-        let shown = Id::all(self.configuration.members()).filter_map(|id| {
+        let protocol = self.configuration.protocol();
+        let leads =
+            |id: &Id| self.configuration.running(*id).and_then(|member| protocol.leads(member)).is_some();
+        let leads = Id::all(self.configuration.members()).filter(leads).collect();
+        let (shown, look) = (self.shown(), self.configuration.look());
+        self.lived.steps.push(Happened { step, came, shown, leads, look, note: None });
+    }
+
+    /// What members show.
+    fn shown(&self) -> Vec<(Id, String)> {
+        let shown = |id| {
             let member = self.configuration.running(id)?;
             Some((id, self.configuration.protocol().shows(member)?))
-        });
-        let shown = shown.collect();
-        self.lived.steps.push((step, came, shown));
+        };
+        Id::all(self.configuration.members()).filter_map(shown).collect()
     }
 
     fn line(&mut self, line: &Line) -> Result<(), String> {
@@ -335,6 +387,15 @@ impl<P: Protocol> Living<P> {
             Line::Look(words) => {
                 let is = self.configuration.look();
                 return if is == *words { Ok(()) } else { Err(format!("it is `{is}`, and not `{words}`")) };
+            }
+            Line::Told(id, request, words) => {
+                let all = self.lived.steps.iter().flat_map(|happened| &happened.came.answers);
+                let told = all.filter(|(by, to, _)| (by, to) == (id, request));
+                let told: Vec<String> = told.map(|(.., outcome)| outcome.value.to_string()).collect();
+                return match told.last() {
+                    Some(last) if last == words => Ok(()),
+                    _ => Err(format!("{id} has answered {}: {}", request.0, listed(&told))),
+                };
             }
             Line::Ask(ids, request, op) => {
                 self.asked += 1;
