@@ -258,15 +258,18 @@ fn another_protocol_is_played_drawn_swept_and_made_small() {
         let output = harness(folder.path(), &words.split_ascii_whitespace().collect::<Vec<_>>());
         (output.status.code(), stdout(&output))
     };
-    let (status, text) = run("sim --protocol paxos --scenario chosen --draw chosen.svg");
+    let (status, text) = run("sim --protocol paxos --scenario chosen");
     assert!(status == Some(0) && text.ends_with("it came out as the script says\n"), "{text}");
-    let drawn = std::fs::read_to_string(folder.path().join("chosen.svg")).expect("a picture");
-    assert!(drawn.contains("promise 1.5 (1.1 1)"));
+    let (status, drawn) = run("sim --protocol paxos --scenario chosen --format svg");
+    assert!(
+        status == Some(0) && drawn.starts_with("<svg") && drawn.contains("promise 1.5 (1.1 1)"),
+        "{drawn}"
+    );
     let (status, text) = run("sim --protocol multi-paxos --seeds 0..5");
     assert!(status == Some(0) && text.ends_with("0 broken\n"), "{text}");
     // What is broken is made small, and the script that is printed breaks the same.
     let (status, text) = run("sim --protocol paxos --mutant no-adoption --seed 0 --shrink");
-    let script = text.find("protocol paxos").map(|at| &text[at..]).expect("a script");
+    let script = text.find("\nprotocol paxos").map(|at| &text[at..]).expect("a script");
     assert!(status == Some(1) && script.contains("breaks agreement"), "{text}");
     std::fs::write(folder.path().join("small.script"), script).expect("written");
     let (status, text) = run("sim --protocol paxos --script small.script");
@@ -288,13 +291,13 @@ fn what_worlds_of_a_protocol_do_not_heed_is_refused() {
         ("--protocol paxos --seeds 0..9 --time-limit 9s", "--time-limit"),
         ("--protocol paxos --seeds 0..9 --trace", "--trace"),
         ("--protocol paxos --seeds 0..9 --shrink", "--shrink"),
-        ("--protocol paxos --seed 1 --draw x.svg", "--draw"),
+        ("--protocol paxos --seed 1 --format svg", "--format svg"),
         ("--protocol paxos --explore 0", "1 to 7"),
         ("--protocol paxos --script odd.script", "line 2: x: a request is a number"),
         ("--protocol multi-paxos --script plain.script", "--protocol paxos"),
         ("--protocol zab --scenario chosen", "there is no scenario `chosen`"),
         ("--protocol zab --scenario late-starter --mutant half", "there is no mutant `half`"),
-        ("--protocol zab --seed 1 --draw x.svg", "--draw"),
+        ("--protocol zab --seed 1 --format svg", "--format svg"),
     ] {
         let arguments: Vec<&str> = ["sim"].into_iter().chain(flags.split_ascii_whitespace()).collect();
         let output = harness(folder.path(), &arguments);

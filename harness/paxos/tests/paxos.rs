@@ -1,13 +1,16 @@
 //! Scenarios come out as they say, worlds of the clean roles break nothing, and every mutant is found.
 
+#[path = "../examples/duels.rs"]
+mod duels;
+#[path = "../examples/figures.rs"]
+mod figures;
+
 use harness_paxos::{MULTI_PAXOS, PAXOS};
 use harness_protocols::entry::{Entry, Playable};
 use harness_protocols::explore::Bounds;
+use harness_protocols::hunt::{Limits, accused, hunt};
 use harness_protocols::script::Script;
 use harness_protocols::world::Options;
-use harness_protocols::{Broken, Id};
-use workloads::Op;
-use workloads::op::{Body, Object};
 
 fn made(entry: &Entry, bug: Option<&str>) -> Box<dyn Playable> {
     (entry.make)(bug).expect("a bug of that name")
@@ -52,71 +55,31 @@ fn a_seed_means_the_same_world_each_time() {
     }
 }
 
-/// Beyond what it takes to find these.
-const ENOUGH: usize = 300_000;
-
-/// One proposer that is asked twice, and crashes.
-fn restart() -> Bounds {
-    Bounds {
-        crashes: 1,
-        states: ENOUGH,
-        asks: vec![(Id(1), write(1)), (Id(1), write(2))],
-        ..Bounds::default()
-    }
-}
-
-/// What no drawn world is likely to show: every interleaving does.
-fn interleavings(bug: &str) -> Option<Bounds> {
-    match bug {
-        "forgets-round" => Some(restart()),
-        "counts-twice" => Some(Bounds { copies: 1, states: ENOUGH, ..duel() }),
-        _ => None,
-    }
-}
-
-/// What finds a mutant, and what it breaks.
-fn found(entry: &Entry, bug: &str) -> Option<(String, Broken)> {
-    let protocol = made(entry, Some(bug));
-    let Some(bounds) = interleavings(bug) else {
-        let in_world =
-            |seed| Some((format!("seed {seed}"), protocol.simulate(seed, Options::default()).broken?));
-        return (0..10_000).find_map(in_world);
-    };
-    assert!(made(entry, None).explore(3, &bounds, None).broken.is_none(), "{bug}: the clean roles");
-    let found = protocol.explore(3, &bounds, Some(bug));
-    found.broken.map(|(broken, _)| (format!("{} states", found.states), broken))
-}
-
 #[test]
-fn every_mutant_is_found() {
+fn every_mutant_is_found_where_the_clean_roles_are_not_accused() {
+    let limits = Limits { worlds: 5_000, states: 300_000 };
     let all = [PAXOS, MULTI_PAXOS];
     let mutants = all.iter().flat_map(|entry| entry.mutants.iter().map(move |mutant| (entry, mutant.name)));
     let mut missed = Vec::new();
     for (entry, name) in mutants {
-        match found(entry, name) {
-            Some((by, broken)) => println!("{} {name}: {by}: {broken}", entry.name),
+        match hunt(entry, name, limits, &|| false) {
+            Some((shown, broken)) => {
+                println!("{} {name}: {shown:?}: {broken}", entry.name);
+                assert_eq!(accused(entry, shown, limits), None, "{name}: the clean roles");
+            }
             None => missed.push((entry.name, name)),
         }
     }
     assert!(missed.is_empty(), "not found: {missed:?}");
 }
 
-fn write(value: i64) -> Op {
-    Op::new(Object::REGISTER, 0, Body::Write { value })
-}
-
-/// Two proposers, each asked once.
-fn duel() -> Bounds {
-    Bounds { asks: vec![(Id(1), write(1)), (Id(2), write(2))], ..Bounds::default() }
-}
-
 #[test]
 fn every_interleaving_of_two_proposers_and_three_acceptors_agrees() {
-    let found = made(&PAXOS, None).explore(3, &duel(), None);
+    let found = made(&PAXOS, None).explore(3, &Bounds::duel(), None);
     println!("{} states", found.states);
     assert!(found.whole && found.broken.is_none(), "{:?}", found.broken);
     for bug in ["no-adoption", "accepts-anything", "no-promise"] {
-        let found = made(&PAXOS, Some(bug)).explore(3, &duel(), Some(bug));
+        let found = made(&PAXOS, Some(bug)).explore(3, &Bounds::duel(), Some(bug));
         let (broken, script) = found.broken.unwrap_or_else(|| panic!("{bug}: {} states", found.states));
         println!("{bug}: {} states, {broken}\n{script}", found.states);
         // What was found is a script, which comes out as it says.
@@ -134,4 +97,20 @@ fn what_a_world_breaks_is_a_small_script() {
     println!("{text}");
     assert!(text.lines().count() < 90, "{text}");
     assert_eq!(protocol.play("", &Script::read(&text).expect("a script")).right, Ok(()));
+}
+
+/// The chapter on both protocols.
+const CHAPTER: &str = include_str!("../README.md");
+
+#[test]
+fn the_figures_of_the_chapter_are_what_its_commands_draw() {
+    let figures = figures::figures().expect("scenarios that can be read");
+    for (file, drawn) in figures {
+        let kept = std::fs::read_to_string(&file).unwrap_or_default();
+        assert!(kept == drawn, "{}: cargo run --package harness-paxos --example figures", file.display());
+        let name = file.file_name().and_then(|name| name.to_str()).expect("a name");
+        assert!(CHAPTER.contains(&format!("(figures/{name})")), "the chapter does not show {name}");
+    }
+    let duels = duels::histogram();
+    assert!(CHAPTER.contains(&duels), "the chapter's duels are others now:\n{duels}");
 }

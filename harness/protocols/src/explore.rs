@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use harness_world::explore;
 use workloads::Op;
+use workloads::op::{Body, Object};
 
 use crate::configuration::{Configuration, Step};
 use crate::protocol::{Broken, Id, Protocol, Request};
@@ -31,6 +32,24 @@ impl Default for Bounds {
     fn default() -> Self {
         Self { asks: Vec::new(), fires: 0, crashes: 0, copies: 0, states: 1_000_000 }
     }
+}
+
+impl Bounds {
+    /// Two members are asked, each to write a value of its own.
+    #[must_use]
+    pub fn duel() -> Self {
+        Self { asks: vec![(Id(1), write(1)), (Id(2), write(2))], ..Self::default() }
+    }
+
+    /// One member is asked twice, and crashes once.
+    #[must_use]
+    pub fn restart() -> Self {
+        Self { asks: vec![(Id(1), write(1)), (Id(1), write(2))], crashes: 1, ..Self::default() }
+    }
+}
+
+fn write(value: i64) -> Op {
+    Op::new(Object::REGISTER, 0, Body::Write { value })
 }
 
 /// What was found: which steps lead to what is broken.

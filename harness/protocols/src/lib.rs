@@ -19,13 +19,14 @@
 //! written as a script, and drawn by [`ladder`].
 //!
 //! - [`protocol`]: what a protocol is. [`configuration`]: what steps do. [`report`]: what is told of a world.
-//! - [`entry`]: protocols by name, with their mutants and scenarios.
+//! - [`entry`]: protocols by name, with their mutants and scenarios. [`hunt`]: what finds a mutant.
 //!
 //! What it must never know: a protocol; sockets, real clocks, files, threads.
 
 pub mod configuration;
 pub mod entry;
 pub mod explore;
+pub mod hunt;
 pub mod ladder;
 pub mod protocol;
 pub mod report;

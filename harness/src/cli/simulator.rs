@@ -61,9 +61,6 @@ pub struct SimArgs {
     #[arg(long, value_name = "MEMBERS", requires = "protocol",
           conflicts_with_all = ["seed", "seeds", "script", "scenario"])]
     pub explore: Option<u8>,
-    /// Draw what a script, a scenario or --shrink shows, as SVG
-    #[arg(long, value_name = "FILE", requires = "protocol")]
-    pub draw: Option<PathBuf>,
     /// Print every transition of one world
     #[arg(long)]
     pub trace: bool,
@@ -96,7 +93,20 @@ pub struct SimArgs {
     pub store: PathBuf,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: SimFormat,
+}
+
+/// How worlds are told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SimFormat {
+    /// A screen for people.
+    #[default]
+    Human,
+    /// For programs; of the members' own protocol.
+    Json,
+    /// A picture: what happens in a scenario, in a script, or in what --shrink and --explore find; of other
+    /// protocols.
+    Svg,
 }
 
 /// How the table of bugs is printed.
@@ -114,6 +124,9 @@ pub enum TableFormat {
 /// Flags of `selftest`.
 #[derive(Clone, Debug, Args)]
 pub struct SelftestArgs {
+    /// Bugs of other protocols instead of the members' own, with commas between (`harness list protocols`)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["quick", "cluster"])]
+    pub protocol: Vec<String>,
     /// Where bugs are hunted: sim, or in real members with process or docker; those of recipes with model
     #[arg(long, value_name = "WHERE", default_value = "sim")]
     pub cluster: String,

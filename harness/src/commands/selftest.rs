@@ -5,12 +5,14 @@
 //! alone, as on a real cluster. Hunts go side by side, each on one thread from seed 0 on, so that the seed
 //! that convicts is the same whatever machine it is. With `--cluster process` or `docker` real runs are made
 //! instead, by the recipes of `lab_mutants`. With `--cluster model` it is bugs of the library's recipes
-//! (elections, active/standby) that are hunted, in the model of `lab_apps`.
+//! (elections, active/standby) that are hunted, in the model of `lab_apps`. With `--protocol` it is bugs of
+//! other protocols.
 //!
 //! A bench that does not find a bug is at fault, so a bug that is not found ends the command with status 1.
 
 mod ends;
 mod hunt;
+mod protocols;
 mod real;
 mod recipes;
 mod table;
@@ -27,11 +29,14 @@ use crate::progress::Progress;
 
 /// Hunts the bugs.
 pub fn selftest(args: &SelftestArgs) -> Result<Exit, Failure> {
-    let bugs = bugs(&args.only)?;
     if args.seeds == Some(0) {
         return Err(Failure::usage("--seeds 0: write in how many worlds a bug is hunted at most"));
     }
     let progress = Progress::on_stderr();
+    if !args.protocol.is_empty() {
+        return protocols::selftest(args, document(args)?.as_deref(), &progress);
+    }
+    let bugs = bugs(&args.only)?;
     match args.cluster.as_str() {
         "sim" => in_worlds(args, &bugs, &progress),
         "model" => recipes::selftest(args, &progress),
@@ -52,22 +57,27 @@ fn bugs(names: &[String]) -> Result<Vec<Mutant>, Failure> {
     Ok(bugs.into_iter().flatten().collect())
 }
 
+/// What an earlier hunt printed.
+fn document(args: &SelftestArgs) -> Result<Option<String>, Failure> {
+    let Some(path) = &args.against else { return Ok(None) };
+    let text = bounded::text(path, bounded::WRITTEN).map_err(|error| {
+        Failure::usage(format!(
+            "--against {}: {error}; name a document that `harness selftest --format markdown` printed",
+            path.display()
+        ))
+    })?;
+    Ok(Some(text))
+}
+
 fn in_worlds(args: &SelftestArgs, bugs: &[Mutant], progress: &Progress) -> Result<Exit, Failure> {
-    let document = match &args.against {
-        None => None,
-        Some(path) => Some(bounded::text(path, bounded::WRITTEN).map_err(|error| {
-            Failure::usage(format!(
-                "--against {}: {error}; name a document that `harness selftest --format markdown` printed",
-                path.display()
-            ))
-        })?),
-    };
+    let document = document(args)?;
     let bounds =
         hunt::Bounds { seeds: args.seeds.unwrap_or(hunt::WORLDS), quick: args.quick, jobs: jobs(args.jobs)? };
     let found = interruptible(progress, |stop| hunt::hunt(bugs, bounds, stop, progress))?;
     progress.clear();
     print(&table::of_worlds(&found, args.format)?)?;
-    let differences = document.map(|document| table::differences(&found, &document)).unwrap_or_default();
+    let differences =
+        document.map(|document| table::differences(&table::rows(&found), &document)).unwrap_or_default();
     for difference in &differences {
         progress.say(&format!("the document is no longer true: {difference}"));
     }

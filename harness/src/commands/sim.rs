@@ -2,7 +2,7 @@
 //! figures, or a script lived through again.
 
 mod json;
-mod protocol;
+pub(super) mod protocol;
 mod screen;
 
 use std::path::Path;
@@ -14,8 +14,9 @@ use lab_mutants::Mutant;
 use lab_sim::{Drawn, Only, Options, Outcome, Rule, recipe_mutants};
 
 use super::screen::print;
+use crate::cli::SimArgs;
 use crate::cli::options::bug;
-use crate::cli::{Format, SimArgs};
+use crate::cli::simulator::SimFormat;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::progress::line::Line;
@@ -145,15 +146,15 @@ pub(super) fn jobs(asked: Option<usize>) -> Result<usize, Failure> {
 
 /// One world, told in full.
 fn one(args: &SimArgs, manner: &Manner, seed: u64) -> Result<Exit, Failure> {
-    if args.format == Format::Human {
+    if args.format == SimFormat::Human {
         // Before the world begins: whatever becomes of it, this is how to come back.
         print(&format!("{}\n", Drawn::of(seed, manner.options.only)))?;
     }
     let outcome = worlds::one(seed, manner.options)?;
     let shrunk = if args.shrink { shrink(args, manner, &outcome)? } else { None };
     let text = match args.format {
-        Format::Human => screen::one(&outcome, shrunk.as_ref(), args.shrink),
-        Format::Json => json::one(&outcome, manner, shrunk.as_ref())?,
+        SimFormat::Human | SimFormat::Svg => screen::one(&outcome, shrunk.as_ref(), args.shrink),
+        SimFormat::Json => json::one(&outcome, manner, shrunk.as_ref())?,
     };
     print(&text)?;
     Ok(verdict(outcome.violation.is_some(), false))
@@ -224,8 +225,10 @@ fn many(args: &SimArgs, manner: &Manner, seeds: Seeds, jobs: usize) -> Result<Ex
         }
     }
     let text = match args.format {
-        Format::Human => screen::many(&swept, seeds, jobs, manner, &small_ones, args.shrink),
-        Format::Json => json::many(&swept, seeds, jobs, manner, &small_ones)?,
+        SimFormat::Human | SimFormat::Svg => {
+            screen::many(&swept, seeds, jobs, manner, &small_ones, args.shrink)
+        }
+        SimFormat::Json => json::many(&swept, seeds, jobs, manner, &small_ones)?,
     };
     print(&text)?;
     Ok(verdict(swept.tally.broken() > 0, swept.interrupted))
@@ -289,8 +292,8 @@ fn script(args: &SimArgs, manner: &Manner, file: &Path) -> Result<Exit, Failure>
     let members = Members { mutant, of_the_script: script.mutant, breaks: script.breaks };
     let replayed = scripts::replay(script, mutant)?;
     let text = match args.format {
-        Format::Human => screen::replayed(&replayed, members),
-        Format::Json => json::replayed(&replayed, members)?,
+        SimFormat::Human | SimFormat::Svg => screen::replayed(&replayed, members),
+        SimFormat::Json => json::replayed(&replayed, members)?,
     };
     print(&text)?;
     Ok(verdict(replayed.violation.is_some(), false))

@@ -137,24 +137,35 @@ fn grid_of_document(hunted: &Hunted) -> Grid {
     Grid(std::iter::once(head).chain(hunted.rows.iter().map(row)).collect())
 }
 
-/// Where a document that was printed earlier says another thing than this hunt: a sentence each. Compared is
-/// what is seen inside, which the quick hunt finds too; of bugs that were not hunted nothing is said.
-pub(super) fn differences(hunted: &Hunted, document: &str) -> Vec<String> {
+/// The rows of a document that are compared: a bug, whose it is, by what it was found, and where.
+pub(super) type Cells = [String; 4];
+
+/// What is seen inside, which the quick hunt finds too.
+pub(super) fn rows(hunted: &Hunted) -> Vec<Cells> {
+    let row = |row: &Row| {
+        let [rule, seed] = outcome(&row.inside);
+        [row.bug.name().to_owned(), row.bug.origin().to_owned(), rule, seed]
+    };
+    hunted.rows.iter().map(row).collect()
+}
+
+/// Where a document that was printed earlier says another thing than this hunt: a sentence each. Of bugs that
+/// were not hunted nothing is said.
+pub(super) fn differences(rows: &[Cells], document: &str) -> Vec<String> {
     let told: Vec<Vec<&str>> = document
         .lines()
         .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
         .map(|line| line.split(" | ").collect())
         .collect();
     let mut found = Vec::new();
-    for row in &hunted.rows {
-        let (name, seen) = (row.bug.name(), outcome(&row.inside));
-        let Some(cells) = told.iter().find(|cells| cells.first() == Some(&name)) else {
+    for [name, _, rule, place] in rows {
+        let Some(cells) = told.iter().find(|cells| cells.first() == Some(&name.as_str())) else {
             found.push(format!("{name} has no row"));
             continue;
         };
         let said = (cells.get(2).copied().unwrap_or_default(), cells.get(3).copied().unwrap_or_default());
-        if said != (seen[0].as_str(), seen[1].as_str()) {
-            found.push(format!("{name}: {} {} there, {} {} now", said.0, said.1, seen[0], seen[1]));
+        if said != (rule.as_str(), place.as_str()) {
+            found.push(format!("{name}: {} {} there, {rule} {place} now", said.0, said.1));
         }
     }
     found
@@ -368,10 +379,13 @@ mod tests {
     fn a_document_agrees_with_the_hunt_that_printed_it_and_no_longer_when_a_seed_moves() {
         let printed = hunted(Outcome::NotFound { worlds: 400 });
         let document = of_worlds(&printed, TableFormat::Markdown).expect("a document");
-        assert_eq!(differences(&hunted(Outcome::NotHunted), &document), Vec::<String>::new());
+        assert_eq!(differences(&rows(&hunted(Outcome::NotHunted)), &document), Vec::<String>::new());
         let moved = document.replace("| 7 |", "| 34 |");
-        assert_eq!(differences(&printed, &moved), ["commit-alone: durability 34 there, durability 7 now"]);
-        assert_eq!(differences(&printed, "# The bug zoo"), ["commit-alone has no row"]);
+        assert_eq!(
+            differences(&rows(&printed), &moved),
+            ["commit-alone: durability 34 there, durability 7 now"]
+        );
+        assert_eq!(differences(&rows(&printed), "# The bug zoo"), ["commit-alone has no row"]);
     }
 
     #[test]

@@ -6,21 +6,19 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::Context;
-use harness_protocols::Id;
 use harness_protocols::entry::{Entry, Playable, Played};
 use harness_protocols::explore::Bounds;
 use harness_protocols::report::Summary;
 use harness_protocols::script::Script;
 use harness_protocols::world::Options;
 use harness_systems::bounded;
-use workloads::Op;
-use workloads::op::{Body, Object};
 
 use super::{jobs, print, verdict};
-use crate::cli::{Format, SimArgs};
+use crate::cli::SimArgs;
+use crate::cli::simulator::SimFormat;
 use crate::exit::{Exit, Failure};
 use crate::num::plural;
+use crate::progress::Progress;
 use crate::protocols::PROTOCOLS;
 use crate::text::suggest;
 use crate::worlds::seeds::Seeds;
@@ -40,7 +38,7 @@ pub(super) fn has(name: &str, args: &SimArgs) -> bool {
 /// What only scripts have is refused of the worlds of whole members.
 pub(super) fn check_members(args: &SimArgs) -> Result<(), Failure> {
     let advice = "a script is drawn, and no world of whole members; write --scenario NAME or --script FILE";
-    refuse(&[("--draw", args.draw.is_some())], advice)
+    refuse(&[("--format svg", args.format == SimFormat::Svg)], advice)
 }
 
 /// The first of these flags that is there is refused.
@@ -58,13 +56,18 @@ struct Asked<'a> {
     bug: Option<&'a str>,
 }
 
-/// Lives through what was asked for.
-pub(super) fn sim(args: &SimArgs, name: &str) -> Result<Exit, Failure> {
-    let entry = PROTOCOLS.into_iter().find(|entry| entry.name == name).ok_or_else(|| {
+/// The protocol of a name.
+pub(in crate::commands) fn named(name: &str) -> Result<Entry, Failure> {
+    PROTOCOLS.into_iter().find(|entry| entry.name == name.trim()).ok_or_else(|| {
         let names = PROTOCOLS.map(|entry| entry.name);
         let known = "`harness list protocols` knows:";
         Failure::Usage(suggest::unknown("protocol", name, &names, known))
-    })?;
+    })
+}
+
+/// Lives through what was asked for.
+pub(super) fn sim(args: &SimArgs, name: &str) -> Result<Exit, Failure> {
+    let entry = named(name)?;
     let bug = args.mutant.as_deref().filter(|bug| *bug != "none");
     let asked = Asked { args, entry, bug };
     asked.check()?;
@@ -88,7 +91,7 @@ impl Asked<'_> {
     fn check(&self) -> Result<(), Failure> {
         let args = self.args;
         let flags = [
-            ("--format json", args.format == Format::Json),
+            ("--format json", args.format == SimFormat::Json),
             ("--time-limit", args.time_limit.is_some()),
             ("--mutant-recipe", args.mutant_recipe.is_some()),
         ];
@@ -96,9 +99,11 @@ impl Asked<'_> {
         let is_one = args.seed.is_some();
         let advice = "that is of one world at a time; name it with --seed N";
         refuse(&[("--trace", args.trace && !is_one), ("--shrink", args.shrink && !is_one)], advice)?;
-        let is_drawn = args.scenario.is_some() || args.script.is_some() || args.shrink;
-        let advice = "a script is drawn; write --scenario NAME, --script FILE, or --seed N --shrink";
-        refuse(&[("--draw", args.draw.is_some() && !is_drawn)], advice)
+        let is_drawn =
+            args.scenario.is_some() || args.script.is_some() || args.explore.is_some() || args.shrink;
+        let advice =
+            "a script is drawn; write --scenario NAME, --script FILE, --explore 3, or --seed N --shrink";
+        refuse(&[("--format svg", args.format == SimFormat::Svg && !is_drawn)], advice)
     }
 
     fn made(&self, bug: Option<&str>) -> Result<Box<dyn Playable>, Failure> {
@@ -118,8 +123,7 @@ impl Asked<'_> {
             let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name).collect();
             Failure::Usage(suggest::unknown("scenario", name, &names, "`harness list scenarios` knows:"))
         })?;
-        print(&format!("{}: {}\n\n", scenario.name, scenario.about))?;
-        self.play(scenario.name, scenario.script)
+        self.play(&format!("{}: {}", scenario.name, scenario.about), scenario.script)
     }
 
     fn file(&self, file: &Path) -> Result<Exit, Failure> {
@@ -136,8 +140,7 @@ impl Asked<'_> {
         }
         let bug = if self.args.mutant.is_some() { self.bug } else { script.plant.as_deref() };
         let played = self.made(bug)?.play(title, &script);
-        self.draw(&played)?;
-        let mut text = played.lines.join("\n");
+        let mut text = format!("{title}\n\n{}", played.lines.join("\n"));
         match &played.right {
             Ok(()) => text.push_str("\n\nit came out as the script says"),
             Err(otherwise) => {
@@ -148,41 +151,59 @@ impl Asked<'_> {
             let _ = write!(text, "\nbroken: {broken}");
         }
         text.push('\n');
-        print(&text)?;
+        self.show(&text, Some(&played))?;
         Ok(verdict(played.right.is_err(), false))
     }
 
-    fn draw(&self, played: &Played) -> Result<(), Failure> {
-        let Some(file) = &self.args.draw else { return Ok(()) };
-        std::fs::write(file, &played.svg).with_context(|| format!("writing {}", file.display()))?;
-        Ok(())
+    /// Prints what is asked for: words, or the picture of what is told by them.
+    fn show(&self, words: &str, played: Option<&Played>) -> Result<(), Failure> {
+        match (self.args.format, played) {
+            (SimFormat::Svg, Some(played)) => print(&played.svg),
+            (SimFormat::Svg, None) => {
+                Progress::on_stderr().say(&format!("nothing is drawn\n{}", words.trim_end()));
+                Ok(())
+            }
+            (SimFormat::Human | SimFormat::Json, _) => print(words),
+        }
+    }
+
+    /// A script that was found, as it would be played again.
+    fn found(&self, script: &str, again: &str) -> Result<Played, Failure> {
+        let script = Script::read(script).map_err(|why| anyhow::anyhow!("{why}"))?;
+        Ok(self.made(self.bug)?.play(again, &script))
     }
 
     fn explore(&self, members: u8) -> Result<Exit, Failure> {
         if !(1..=7).contains(&members) {
             return Err(Failure::usage("--explore: write how many members, 1 to 7"));
         }
-        let ask = |id, value| (Id(id), Op::new(Object::REGISTER, 0, Body::Write { value }));
-        let mut bounds = Bounds { asks: vec![ask(1, 1), ask(2.min(members), 2)], ..Bounds::default() };
+        let mut bounds = Bounds::duel();
+        bounds.asks.retain(|(id, _)| id.0 <= members);
         if self.entry.name == lab_zab::NAME {
             bounds.states = STATES_OF_MEMBERS;
         }
         let found = self.made(self.bug)?.explore(members, &bounds, self.bug);
         let whole = if found.whole { "all of them" } else { "as many as fit; others were left" };
         let mut text = format!("{} states, {whole}\n", found.states);
+        let mut played = None;
         match &found.broken {
             None => text.push_str("nothing is broken in them\n"),
             Some((broken, script)) => {
-                let _ = write!(text, "broken: {broken}\na shortest way to it:\n\n{script}");
+                let again = self.again(&format!("--explore {members}"));
+                played = Some(self.found(script, &again)?);
+                let _ = write!(
+                    text,
+                    "broken: {broken}\ndrawn: {again} --format svg\na shortest way to it:\n\n{script}"
+                );
             }
         }
-        print(&text)?;
+        self.show(&text, played.as_ref())?;
         Ok(verdict(found.broken.is_some(), false))
     }
 
-    fn again(&self, seed: u64) -> String {
+    fn again(&self, what: &str) -> String {
         let bug = self.bug.map(|bug| format!(" --mutant {bug}")).unwrap_or_default();
-        format!("harness sim --protocol {}{bug} --seed {seed}", self.entry.name)
+        format!("harness sim --protocol {}{bug} {what}", self.entry.name)
     }
 
     fn one(&self, seed: u64) -> Result<Exit, Failure> {
@@ -204,24 +225,28 @@ impl Asked<'_> {
             summary.hash
         );
         text.push_str(&self.told(&summary));
+        let mut played = None;
         if self.args.shrink && summary.broken.is_some() {
             match protocol.script_of(seed, self.bug) {
                 None => text.push_str("what clients were told, and what never happens, is not made small\n"),
                 Some(small) => {
-                    let script = Script::read(&small).map_err(|why| anyhow::anyhow!("{why}"))?;
-                    self.draw(&protocol.play(&self.again(seed), &script))?;
-                    let _ = write!(text, "\n{small}");
+                    let again = self.again(&format!("--seed {seed} --shrink"));
+                    played = Some(self.found(&small, &again)?);
+                    let _ = write!(text, "drawn: {again} --format svg\n\n{small}");
                 }
             }
         }
-        print(&text)?;
+        self.show(&text, played.as_ref())?;
         Ok(verdict(summary.broken.is_some(), false))
     }
 
     fn told(&self, summary: &Summary) -> String {
         match &summary.broken {
             None => "nothing is broken\n".to_owned(),
-            Some(broken) => format!("broken: {broken}\nagain: {} --trace\n", self.again(summary.seed)),
+            Some(broken) => {
+                let again = self.again(&format!("--seed {}", summary.seed));
+                format!("broken: {broken}\nagain: {again} --trace\nsmall: {again} --shrink\n")
+            }
         }
     }
 
