@@ -5,8 +5,8 @@
 //! cargo run --release --package harness-paxos --example duels
 //! ```
 //!
-//! All messages of a duel take about as long. Nothing is lost, and nobody crashes: what goes wrong the two do to
-//! each other.
+//! All messages of a duel take about as long. Nothing is lost, and nobody crashes. What goes wrong the two do
+//! to each other.
 
 use harness_paxos::single::{Message, Paxos, Retry};
 use harness_protocols::{Configuration, Id, Request, Step};
