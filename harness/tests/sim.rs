@@ -267,15 +267,21 @@ fn another_protocol_is_played_drawn_swept_and_made_small() {
     );
     let (status, text) = run("sim --protocol multi-paxos --seeds 0..5");
     assert!(status == Some(0) && text.ends_with("0 broken\n"), "{text}");
-    // What is broken is made small, and the script that is printed breaks the same.
-    let (status, text) = run("sim --protocol paxos --mutant no-adoption --seed 0 --shrink");
-    let script = text.find("\nprotocol paxos").map(|at| &text[at..]).expect("a script");
-    assert!(status == Some(1) && script.contains("breaks agreement"), "{text}");
-    std::fs::write(folder.path().join("small.script"), script).expect("written");
-    let (status, text) = run("sim --protocol paxos --script small.script");
-    assert!(status == Some(0) && text.contains("broken: agreement"), "{text}");
-    let (status, text) = run("sim --protocol multi-paxos --mutant takes-twice --seed 16 --shrink");
-    assert!(status == Some(1) && text.contains("is not made small"), "{text}");
+    // What is broken is made small, and the script that is printed breaks the same: inside, and for clients.
+    for (bug, rule) in [
+        ("--protocol paxos --mutant no-adoption", "agreement"),
+        ("--protocol multi-paxos --mutant reads-locally", "linearizable"),
+    ] {
+        let (status, text) = run(&format!("sim {bug} --seed 0 --shrink"));
+        let script = text.find("\nprotocol").map(|at| &text[at..]).expect("a script");
+        assert!(status == Some(1) && script.contains(&format!("\nbreaks {rule} ")), "{text}");
+        std::fs::write(folder.path().join("small.script"), script).expect("written");
+        let (protocol, _) = bug.split_once(" --mutant").expect("a bug");
+        let (status, text) = run(&format!("sim {protocol} --script small.script"));
+        assert!(status == Some(0) && text.contains(&format!("broken: {rule}")), "{text}");
+    }
+    let (status, text) = run("sim --protocol paxos --mutant first-only --seed 10 --shrink");
+    assert!(status == Some(1) && text.contains("what never happens is not made small"), "{text}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod duels;
 mod figures;
 
 use harness_paxos::{MULTI_PAXOS, PAXOS};
-use harness_protocols::entry::{Entry, Playable};
+use harness_protocols::entry::{Entry, Mutant, Playable};
 use harness_protocols::explore::Bounds;
 use harness_protocols::hunt::{Limits, accused, hunt};
 use harness_protocols::script::Script;
@@ -59,15 +59,17 @@ fn a_seed_means_the_same_world_each_time() {
 fn every_mutant_is_found_where_the_clean_roles_are_not_accused() {
     let limits = Limits { worlds: 5_000, states: 300_000 };
     let all = [PAXOS, MULTI_PAXOS];
-    let mutants = all.iter().flat_map(|entry| entry.mutants.iter().map(move |mutant| (entry, mutant.name)));
+    let mutants = all.iter().flat_map(|entry| entry.mutants.iter().map(move |mutant| (entry, mutant)));
     let mut missed = Vec::new();
-    for (entry, name) in mutants {
+    for (entry, Mutant { name, about }) in mutants {
         match hunt(entry, name, limits, &|| false) {
             Some((shown, broken)) => {
                 println!("{} {name}: {shown:?}: {broken}", entry.name);
+                let row = format!("| {} {name} | {about} | {} |", entry.name, broken.rule);
+                assert!(MUTANTS.contains(&row), "MUTANTS.md: print it again, as it says; it has no {row}");
                 assert_eq!(accused(entry, shown, limits), None, "{name}: the clean roles");
             }
-            None => missed.push((entry.name, name)),
+            None => missed.push((entry.name, *name)),
         }
     }
     assert!(missed.is_empty(), "not found: {missed:?}");
@@ -99,6 +101,8 @@ fn what_a_world_breaks_is_a_small_script() {
     assert_eq!(protocol.play("", &Script::read(&text).expect("a script")).right, Ok(()));
 }
 
+/// What the hunt printed.
+const MUTANTS: &str = include_str!("../MUTANTS.md");
 /// The chapter on both protocols.
 const CHAPTER: &str = include_str!("../README.md");
 

@@ -231,6 +231,7 @@ s3 asked 3: read 0               # and later somebody hears of nothing
 s3 > s2,s3: query 3
 s2,s3 > s3: holds 3
 s3 answered 3: nothing
+breaks linearizable
 ";
 
 /// What the script shows.
@@ -247,7 +248,10 @@ fn main() -> Result<(), String> {
     let abd = Abd { writes_back };
     match first_broken(&abd, 2_000) {
         None => println!("2000 worlds, and nothing is broken"),
-        Some((seed, broken)) => println!("seed {seed}: {broken}"),
+        Some((seed, broken)) => {
+            println!("seed {seed}: {broken}\n");
+            println!("{}", abd.script_of(seed, None).unwrap_or_default());
+        }
     }
     if !writes_back {
         let played = abd.play(TITLE, &Script::read(BUG)?);

@@ -71,7 +71,7 @@ pub struct Found {
 pub trait Playable: Send + Sync {
     /// Lives through the world of a seed.
     fn simulate(&self, seed: u64, options: Options) -> Summary;
-    /// A small script of what a seed's world breaks, if it breaks something without clients' histories.
+    /// A small script of what a seed's world breaks; none where nothing is, or what is broken never happens.
     fn script_of(&self, seed: u64, plant: Option<&str>) -> Option<String>;
     /// Lives through a script, and draws it.
     fn play(&self, title: &str, script: &Script) -> Played;

@@ -36,6 +36,7 @@ pub mod world;
 
 mod clients;
 mod op_words;
+mod told;
 
 pub use configuration::{Configuration, Step};
 pub use protocol::{Broken, Id, Input, Io, Member, Protocol, Request};

@@ -18,7 +18,7 @@
 //! s3 starts
 //! look chosen 7                 # what must be so by now
 //! s1 answered 1: 7              # what its client must have been told by now
-//! breaks agreement              # what must be broken at the end; without it nothing may be
+//! breaks agreement              # what must be broken at the end, be it what clients were told; else nothing
 //! ```
 //!
 //! All other members run at the beginning. A line that can't happen is a fault of the script, and is told.
@@ -31,6 +31,7 @@ use workloads::Op;
 use crate::configuration::{Came, Configuration, Step};
 use crate::op_words::op;
 use crate::protocol::{Broken, Id, Protocol, Request};
+use crate::told::Told;
 
 /// A script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -318,6 +319,7 @@ pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), 
             down: script.down.clone(),
         },
         asked: 0,
+        told: Told::default(),
     };
     for (number, ids, words) in &script.disks {
         match living.configuration.protocol().disk(words) {
@@ -339,8 +341,8 @@ pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), 
             happened.note = script.notes.get(number).cloned();
         }
     }
-    let broken = living.configuration.broken();
-    let right = match (&script.breaks, broken) {
+    let broken = living.broken();
+    let right = match (&script.breaks, &broken) {
         (None, Some(broken)) => Err(format!("{broken}, and the script does not say so")),
         (Some(rule), None) => Err(format!("{rule} is not broken, as the script says it is")),
         (Some(rule), Some(broken)) if *rule != broken.rule => {
@@ -355,16 +357,24 @@ struct Living<P: Protocol> {
     configuration: Configuration<P>,
     lived: Lived<P>,
     asked: u64,
+    told: Told,
 }
 
 impl<P: Protocol> Living<P> {
     fn end(mut self, right: Result<(), Otherwise>) -> (Lived<P>, Result<(), Otherwise>) {
-        self.lived.broken = self.configuration.broken().cloned();
+        self.lived.broken = self.broken();
         (self.lived, right)
+    }
+
+    /// What is broken after all that happened: inside, or in what clients were told.
+    fn broken(&self) -> Option<Broken> {
+        let inside = self.configuration.broken().cloned();
+        inside.or_else(|| self.told.broken(self.configuration.protocol().workload()))
     }
 
     fn step(&mut self, step: Step<P>) {
         let came = self.configuration.apply(&step, 0, &mut |_| 0);
+        self.told.happened(&step, &came);
         let protocol = self.configuration.protocol();
         let leads =
             |id: &Id| self.configuration.running(*id).and_then(|member| protocol.leads(member)).is_some();

@@ -7,12 +7,13 @@ use checker::minimize::{leave_out, leave_out_singly};
 
 use crate::configuration::{Configuration, Step};
 use crate::protocol::{Broken, Id, Protocol};
+use crate::told::Told;
 
 /// Steps, and what they break.
 pub type Few<P> = (Vec<Step<P>>, Broken);
 
-/// Makes steps fewer; none where they do not break the property by themselves, because it is about what
-/// clients were told, or about what never happens.
+/// Makes steps fewer; none where they do not break the property by themselves, because it is about what never
+/// happens.
 #[must_use]
 pub fn shrink<P: Protocol>(protocol: &P, members: u8, steps: &[Step<P>], rule: &str) -> Option<Few<P>> {
     let (steps, _) = replay(protocol, members, steps, rule)?;
@@ -33,7 +34,7 @@ pub fn shrink<P: Protocol>(protocol: &P, members: u8, steps: &[Step<P>], rule: &
     replay(protocol, members, left, rule)
 }
 
-/// The steps that happened until the property was broken, if it was.
+/// The steps that happened until the property was broken, if it was: inside, or by what clients were told.
 fn replay<'a, P: Protocol>(
     protocol: &P,
     members: u8,
@@ -44,16 +45,18 @@ fn replay<'a, P: Protocol>(
     for id in Id::all(members) {
         configuration.apply(&Step::Start(id), 0, &mut |_| 0);
     }
-    let mut happened = Vec::new();
+    let (mut happened, mut told) = (Vec::new(), Told::default());
     for step in steps {
         if !configuration.can(step) {
             continue;
         }
-        configuration.apply(step, 0, &mut |_| 0);
+        let came = configuration.apply(step, 0, &mut |_| 0);
+        told.happened(step, &came);
         happened.push(step.clone());
         if let Some(broken) = configuration.broken() {
             return (broken.rule == rule).then(|| (happened, broken.clone()));
         }
     }
-    None
+    let broken = told.broken(protocol.workload())?;
+    (broken.rule == rule).then_some((happened, broken))
 }

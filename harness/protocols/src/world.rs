@@ -7,21 +7,18 @@
 
 use std::collections::BTreeMap;
 
-use checker::Budget;
-use checker::history::Extent;
-use checker::verdict::{CheckResult, Verdict};
 use harness_world::clock::Clock;
 use harness_world::dice::{Chance, Dice, Stream};
 use harness_world::links::{Block, Links};
 use harness_world::time::{Queue, Time};
 use harness_world::trace::Trace;
-use workloads::judge::{Beside, Case, Effort};
 use workloads::{Op, Outcome};
 
 use crate::clients::Clients;
 use crate::configuration::{Came, Configuration, Step};
 use crate::protocol::{Broken, Id, Protocol, Request};
 use crate::report::{Report, Summary};
+use crate::told;
 
 /// What a world is asked for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -290,14 +287,7 @@ impl<P: Protocol> World<P> {
             Ok(history) => history,
             Err(why) => return Some(Broken::new("history", why)),
         };
-        let (beside, budget) = (Beside::default(), Budget::default());
-        let effort = Effort::of(&budget);
-        let case = Case::new(&history, Extent::Whole, &beside, &effort);
-        let mut results: Vec<CheckResult> = kind.promises().iter().map(|check| check(&case)).collect();
-        results.sort_by_key(|result| result.verdict != Verdict::Invalid);
-        let worst = results.into_iter().find(|result| result.verdict != Verdict::Valid)?;
-        let words = worst.counterexample.map_or(worst.summary, |found| found.sentence);
-        Some(Broken::new(worst.name, words))
+        told::judged(kind, &history).map(told::in_words)
     }
 
     fn happens(&mut self, event: Event<P>) {

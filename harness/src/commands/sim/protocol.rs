@@ -183,7 +183,11 @@ impl Asked<'_> {
             bounds.states = STATES_OF_MEMBERS;
         }
         let found = self.made(self.bug)?.explore(members, &bounds, self.bug);
-        let whole = if found.whole { "all of them" } else { "as many as fit; others were left" };
+        let whole = match (&found.broken, found.whole) {
+            (Some(_), _) => "and the last one is broken",
+            (None, true) => "all of them",
+            (None, false) => "as many as fit; others were left",
+        };
         let mut text = format!("{} states, {whole}\n", found.states);
         let mut played = None;
         match &found.broken {
@@ -228,7 +232,7 @@ impl Asked<'_> {
         let mut played = None;
         if self.args.shrink && summary.broken.is_some() {
             match protocol.script_of(seed, self.bug) {
-                None => text.push_str("what clients were told, and what never happens, is not made small\n"),
+                None => text.push_str("what never happens is not made small\n"),
                 Some(small) => {
                     let again = self.again(&format!("--seed {seed} --shrink"));
                     played = Some(self.found(&small, &again)?);
