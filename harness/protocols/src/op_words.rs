@@ -22,8 +22,8 @@ pub(crate) fn op_in_words(op: &Op) -> String {
 pub(crate) fn op(words: &str) -> Result<Op, String> {
     let wrong = || {
         format!(
-            "{words}: an operation is `write KEY VALUE`, `make KEY VALUE`, `read KEY`, or `cas KEY FROM TO` with \
-             a version behind it where one was shown"
+            "{words}: an operation is `write KEY VALUE`, `make KEY VALUE`, `read KEY`, or `cas KEY FROM TO`, \
+             with a version behind it where one was shown"
         )
     };
     let mut words = words.split_whitespace();
