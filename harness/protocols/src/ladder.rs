@@ -21,7 +21,7 @@ use crate::protocol::{Broken, Id, Protocol};
 use crate::script::Lived;
 
 const TOP: i64 = 64;
-const ROW: i64 = 28;
+const ROW: i64 = 31;
 /// How broad a letter is taken to be.
 const LETTER: i64 = 6;
 /// How high a line of words is.

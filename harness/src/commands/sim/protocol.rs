@@ -25,6 +25,8 @@ use crate::worlds::seeds::Seeds;
 
 /// States of whole members that are looked at: each takes ten kilobytes and more.
 const STATES_OF_MEMBERS: usize = 150_000;
+/// What never happens, which no script of what happened shows.
+const COMES_BACK: &str = "comes-back";
 /// Failing seeds that are told.
 const TOLD: usize = 5;
 
@@ -236,7 +238,7 @@ impl Asked<'_> {
                 Some(small) => {
                     let again = self.again(&format!("--seed {seed} --shrink"));
                     played = Some(self.found(&small, &again)?);
-                    let _ = write!(text, "drawn: {again} --format svg\n\n{small}");
+                    let _ = write!(text, "\n{small}");
                 }
             }
         }
@@ -249,7 +251,11 @@ impl Asked<'_> {
             None => "nothing is broken\n".to_owned(),
             Some(broken) => {
                 let again = self.again(&format!("--seed {}", summary.seed));
-                format!("broken: {broken}\nagain: {again} --trace\nsmall: {again} --shrink\n")
+                let small = match broken.rule.as_str() {
+                    COMES_BACK => String::new(),
+                    _ => format!("small: {again} --shrink\ndrawn: {again} --shrink --format svg\n"),
+                };
+                format!("broken: {broken}\nagain: {again} --trace\n{small}")
             }
         }
     }
