@@ -1,11 +1,26 @@
 //! Which systems this executable can test: its catalogue, with what is registered in it.
 
+mod protocol;
+
 use harness_systems::System;
 use harness_systems::catalogue::{Catalogue, Entry};
 use harness_zookeeper::ZooKeeper;
 
+use protocol::OfProtocol;
+
 /// What is registered, with the world of each that has one.
-static REGISTERED: [Entry; 3] = harness_zookeeper::systems(lab_sim::planned::begin);
+static REGISTERED: [Entry; 4] = {
+    let [node, apache, both] = harness_zookeeper::systems(lab_sim::planned::begin);
+    [node, apache, both, MULTI_PAXOS]
+};
+
+const MULTI_PAXOS: Entry = Entry::built_in(
+    "multi-paxos",
+    "multi-paxos",
+    "Multi-Paxos in virtual time: linearizable registers over a replicated log",
+    |text, _| OfProtocol::chosen(text, &harness_paxos::MULTI_PAXOS),
+)
+.in_virtual_time(|setting, workload| protocol::begin(&harness_paxos::MULTI_PAXOS, &setting, workload));
 
 /// Every system that can be named. The first is what is tested when nobody says.
 pub static CATALOGUE: Catalogue = Catalogue::of(&REGISTERED);

@@ -311,3 +311,39 @@ fn what_worlds_of_a_protocol_do_not_heed_is_refused() {
         assert!(output.status.code() == Some(254) && told.contains(words), "{flags}: {told}");
     }
 }
+
+#[test]
+fn a_protocol_is_a_system_of_runs_with_elections_and_faults_that_are_proven() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |name: &str, more: &[&str]| {
+        let usual = "run --system multi-paxos --time-limit 16s --rate 200 --seed 3 --store . --name";
+        let usual: Vec<&str> = usual.split(' ').collect();
+        let words = [&usual[..], &[name], more].concat();
+        let output = harness(folder.path(), &words);
+        (output.status.code(), stdout(&output) + &String::from_utf8_lossy(&output.stderr))
+    };
+    let (code, text) =
+        run("all", &["--cluster", "sim", "--nemesis", "partition-leader,kill-leader,slow-leader"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("changes of leader") && text.contains("multi-paxos members"), "{text}");
+    let verified = text.lines().find(|line| line.starts_with("faults")).expect("faults are counted");
+    assert!(verified.contains(" of ") && verified.ends_with("verified"), "{verified}");
+    let counts: Vec<&str> = verified.split_whitespace().filter(|word| word.parse::<u32>().is_ok()).collect();
+    assert_eq!(counts[0], counts[1], "{verified}");
+    let (code, text) =
+        run("bug", &["--cluster", "sim", "--nemesis", "pause-leader", "--mutant", "reads-locally"]);
+    assert_eq!(code, Some(1), "whoever is asked answers by what it knows: {text}");
+    for (words, why) in [
+        (&["--nemesis", "clock-bump"][..], "no wall clock"),
+        (&["--workload", "append"], "answer read, write, cas and nothing else"),
+        (&["--mutant", "counts-twice"], "it is a bug of paxos"),
+        (&["--mutant", "ack-before-fsync"], "it is a bug of the bundled node"),
+        (&["--observers", "1"], "voting members only"),
+        (&["--cluster", "process"], "write --cluster sim"),
+    ] {
+        let sim: &[&str] = if words.contains(&"--cluster") { &[] } else { &["--cluster", "sim"] };
+        let (code, text) = run("refused", &[words, sim].concat());
+        assert_eq!(code, Some(254), "{words:?}: {text}");
+        assert!(text.contains(why), "{words:?}: {text}");
+    }
+}

@@ -19,6 +19,12 @@ impl Ballot {
     pub fn of(round: u32, proposer: Id) -> Self {
         Self { round, proposer: proposer.0 }
     }
+
+    /// The same as one number, in the same order: the round in thousands, and whose it is. `2.5` is 2005.
+    #[must_use]
+    pub fn as_term(self) -> u64 {
+        u64::from(self.round) * 1000 + u64::from(self.proposer)
+    }
 }
 
 impl fmt::Display for Ballot {

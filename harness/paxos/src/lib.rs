@@ -42,7 +42,10 @@ pub mod single;
 
 pub use ballot::Ballot;
 
-use harness_protocols::entry::{Entry, Playable};
+use std::time::Duration;
+
+use checker::history::Function;
+use harness_protocols::entry::{Entry, Playable, Serves};
 
 /// Paxos for one value.
 pub const PAXOS: Entry = Entry {
@@ -52,6 +55,7 @@ pub const PAXOS: Entry = Entry {
         let bug = named(bug, single::BUGS)?;
         Some(Box::new(single::Paxos { bug, ..single::Paxos::default() }) as Box<dyn Playable>)
     },
+    serves: None,
     mutants: single::MUTANTS,
     scenarios: scenarios::OF_PAXOS,
 };
@@ -62,8 +66,12 @@ pub const MULTI_PAXOS: Entry = Entry {
     about: "Multi-Paxos: a leader has a log of commands chosen, each slot by Paxos",
     make: |bug| {
         let bug = named(bug, multi::BUGS)?;
-        Some(Box::new(multi::MultiPaxos { bug }) as Box<dyn Playable>)
+        Some(Box::new(multi::MultiPaxos::of(bug)) as Box<dyn Playable>)
     },
+    serves: Some(Serves {
+        functions: &[Function::READ, Function::WRITE, Function::CAS],
+        peer_timeout: Duration::from_millis(125),
+    }),
     mutants: multi::MUTANTS,
     scenarios: scenarios::OF_MULTI_PAXOS,
 };

@@ -38,10 +38,12 @@ use crate::register::{Action, Registers};
 /// A place in the log, from 1.
 pub type Slot = u32;
 
-/// How often a member says that it runs, in microseconds.
+/// How often a member says that it runs, in microseconds, when nobody says.
 const HEARTBEAT_US: u64 = 50_000;
-/// After how long a leader that is not answered begins anew.
-const RETRY_US: u64 = 250_000;
+/// After so many heartbeats, in halves, a member that says nothing is taken for gone.
+const SILENT_HALVES: u64 = 5;
+/// After so many heartbeats a leader that is not answered begins anew.
+const RETRY_AFTER: u64 = 5;
 
 /// After so many records a disk is looked through for those that later ones replace.
 const COMPACT_EVERY: usize = 64;
@@ -51,6 +53,8 @@ const COMPACT_EVERY: usize = 64;
 pub struct MultiPaxos {
     /// What it does wrong.
     pub bug: Option<Bug>,
+    /// How often a member says that it runs, in microseconds.
+    pub heartbeat_us: u64,
 }
 
 /// What stands in a slot.
@@ -82,8 +86,8 @@ pub struct Vote {
 /// What members say to each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Message {
-    /// I run.
-    Alive,
+    /// I run; and in this ballot I lead.
+    Alive(Option<Ballot>),
     /// A client asked me; lead it.
     Forward(Request, Action),
     /// Promise for all slots from this one on.
@@ -105,7 +109,8 @@ pub enum Message {
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Alive => f.write_str("alive"),
+            Self::Alive(None) => f.write_str("alive"),
+            Self::Alive(Some(ballot)) => write!(f, "alive, leads {ballot}"),
             Self::Forward(request, action) => write!(f, "forward {}:{action}", request.0),
             Self::Prepare(ballot, from) => write!(f, "prepare {ballot} from {from}"),
             Self::Promise(ballot, votes, chosen) => {
@@ -204,6 +209,8 @@ pub struct Member {
     registers: Registers,
     /// Members with a higher id that were heard of.
     heard: BTreeSet<Id>,
+    /// The highest ballot in which one of them says that it leads.
+    leader: Option<Ballot>,
     /// The highest round that it has heard of.
     heard_round: u32,
     lead: Option<Lead>,
@@ -212,6 +219,17 @@ pub struct Member {
 }
 
 impl MultiPaxos {
+    /// The protocol, with a bug or without.
+    #[must_use]
+    pub fn of(bug: Option<Bug>) -> Self {
+        Self { bug, heartbeat_us: HEARTBEAT_US }
+    }
+
+    /// After how long a member that says nothing is taken for gone.
+    fn silence_us(&self) -> u64 {
+        self.heartbeat_us * SILENT_HALVES / 2
+    }
+
     fn has(&self, bug: Bug) -> bool {
         self.bug == Some(bug)
     }
@@ -318,6 +336,8 @@ impl MultiPaxos {
             return;
         }
         member.promised = ballot;
+        // Whoever led in an older one gets no vote of this member any more.
+        member.leader = member.leader.filter(|leader| *leader >= ballot);
         self.step_down(member, ballot, io);
         if !self.has(Bug::ForgetsPromise) {
             io.write(Record::Promised(ballot));
@@ -379,6 +399,7 @@ impl MultiPaxos {
         for command in waiting {
             self.propose(member, command, io);
         }
+        self.tell_below(member, io);
         let first = member.first_unchosen;
         let is_open = |lead: &Lead| lead.proposed.range(first..).next().is_some();
         if !member.lead.as_ref().is_some_and(is_open) {
@@ -498,19 +519,30 @@ impl MultiPaxos {
 
     /// Waits for answers; by chance for longer, so that two leaders do not outbid each other for ever.
     fn wait(&self, io: &mut Io<'_, Self>) {
-        let more = io.random(RETRY_US);
-        io.set(Timer::Retry, RETRY_US + more);
+        let retry_us = RETRY_AFTER * self.heartbeat_us;
+        let more = io.random(retry_us);
+        io.set(Timer::Retry, retry_us + more);
     }
 
     /// A member with a higher id is heard.
-    fn heard(&self, member: &mut Member, from: Id, io: &mut Io<'_, Self>) {
+    fn heard(&self, member: &mut Member, from: Id, leads: Option<Ballot>, io: &mut Io<'_, Self>) {
         if from <= io.me {
             return;
         }
         member.heard.insert(from);
+        member.leader = member.leader.max(leads);
         member.lead = None;
         io.cancel(Timer::Retry);
-        io.set(Timer::Silence(from), 2 * HEARTBEAT_US + HEARTBEAT_US / 2);
+        io.set(Timer::Silence(from), self.silence_us());
+    }
+
+    /// Says to those below that it runs, and whether it leads.
+    fn tell_below(&self, member: &Member, io: &mut Io<'_, Self>) {
+        let leads = member.lead.as_ref().filter(|lead| lead.is_prepared).map(|lead| lead.ballot);
+        let me = io.me;
+        for id in Id::all(io.members).filter(|id| *id < me) {
+            io.send(id, Message::Alive(leads));
+        }
     }
 }
 
@@ -544,6 +576,7 @@ impl Protocol for MultiPaxos {
             first_unchosen: 1,
             registers: Registers::default(),
             heard: BTreeSet::new(),
+            leader: None,
             heard_round: 0,
             lead: None,
             clients: BTreeSet::new(),
@@ -562,9 +595,9 @@ impl Protocol for MultiPaxos {
         let me = io.me;
         for above in Id::all(io.members).filter(|id| *id > me) {
             member.heard.insert(above);
-            io.set(Timer::Silence(above), 2 * HEARTBEAT_US + HEARTBEAT_US / 2);
+            io.set(Timer::Silence(above), self.silence_us());
         }
-        io.set(Timer::Heartbeat, HEARTBEAT_US);
+        io.set(Timer::Heartbeat, self.heartbeat_us);
         if member.heard.is_empty() {
             self.lead(&mut member, io);
         }
@@ -578,11 +611,8 @@ impl Protocol for MultiPaxos {
                 if let Some(lead) = &mut member.lead {
                     lead.told.clear();
                 }
-                let me = io.me;
-                for id in Id::all(io.members).filter(|id| *id < me) {
-                    io.send(id, Message::Alive);
-                }
-                io.set(Timer::Heartbeat, HEARTBEAT_US);
+                self.tell_below(member, io);
+                io.set(Timer::Heartbeat, self.heartbeat_us);
             }
             Input::Timer(Timer::Silence(id)) => {
                 member.heard.remove(&id);
@@ -631,7 +661,21 @@ impl Protocol for MultiPaxos {
 
     fn leads(&self, member: &Member) -> Option<u64> {
         let lead = member.lead.as_ref().filter(|lead| lead.is_prepared)?;
-        Some(u64::from(lead.ballot.round) << 8 | u64::from(lead.ballot.proposer))
+        Some(lead.ballot.as_term())
+    }
+
+    fn follows(&self, member: &Member) -> Option<u64> {
+        let leader = member.leader?;
+        member.heard.contains(&Id(leader.proposer)).then(|| leader.as_term())
+    }
+
+    fn progress(&self, member: &Member) -> Option<(u64, u64)> {
+        let lead = member.lead.as_ref()?;
+        Some((u64::from(lead.next) - 1, u64::from(member.first_unchosen) - 1))
+    }
+
+    fn with_peer_timeout(&self, silence_us: u64) -> Self {
+        Self { heartbeat_us: (silence_us * 2 / SILENT_HALVES).max(1), ..self.clone() }
     }
 
     fn shows(&self, member: &Member) -> Option<String> {
@@ -657,10 +701,12 @@ impl MultiPaxos {
 
     fn message(&self, member: &mut Member, from: Id, message: Message, io: &mut Io<'_, Self>) {
         match message {
-            Message::Alive => self.heard(member, from, io),
+            Message::Alive(leads) => self.heard(member, from, leads, io),
             Message::Forward(request, action) => self.command(member, request, action, io),
             Message::Prepare(ballot, slot) => {
                 member.heard_round = member.heard_round.max(ballot.round);
+                // Whoever wants to lead runs.
+                self.heard(member, from, None, io);
                 self.promise(member, from, (ballot, slot), io);
             }
             Message::Promise(ballot, votes, chosen) => {

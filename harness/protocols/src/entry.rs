@@ -1,7 +1,14 @@
 //! Protocols by name, with their mutants and their scenarios: what a command line asks for.
 
+use std::time::Duration;
+
+use checker::history::Function;
+use harness_core::virtual_ensemble::{Setting, VirtualEnsemble};
+use workloads::Workload;
+
 use crate::explore::{Bounds, explore};
 use crate::ladder;
+use crate::planned;
 use crate::protocol::{Broken, Protocol};
 use crate::report::{Report, Summary};
 use crate::script::{Happened, Otherwise, Script, live};
@@ -28,6 +35,15 @@ pub struct Scenario {
     pub script: &'static str,
 }
 
+/// What a run of the bench asks of a protocol whose members serve clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Serves {
+    /// What clients can ask for.
+    pub functions: &'static [Function],
+    /// After which silence members take each other for gone, when nobody says.
+    pub peer_timeout: Duration,
+}
+
 /// A protocol, as a command line finds it.
 #[derive(Clone, Copy)]
 pub struct Entry {
@@ -37,6 +53,8 @@ pub struct Entry {
     pub about: &'static str,
     /// Makes it, with a bug or without; none where no bug has that name.
     pub make: fn(Option<&str>) -> Option<Box<dyn Playable>>,
+    /// What its clients can ask for; none where it serves none.
+    pub serves: Option<Serves>,
     /// Its bugs.
     pub mutants: &'static [Mutant],
     /// Its scenarios.
@@ -69,6 +87,8 @@ pub struct Found {
 
 /// A protocol of which nobody knows the types.
 pub trait Playable: Send + Sync {
+    /// A world that a run of the bench drives.
+    fn begin(&self, setting: &Setting, workload: Workload) -> Box<dyn VirtualEnsemble>;
     /// Lives through the world of a seed.
     fn simulate(&self, seed: u64, options: Options) -> Summary;
     /// A small script of what a seed's world breaks; none where nothing is, or what is broken never happens.
@@ -80,6 +100,10 @@ pub trait Playable: Send + Sync {
 }
 
 impl<P: Protocol> Playable for P {
+    fn begin(&self, setting: &Setting, workload: Workload) -> Box<dyn VirtualEnsemble> {
+        planned::begin(self, setting, workload)
+    }
+
     fn simulate(&self, seed: u64, options: Options) -> Summary {
         simulate(self, seed, options).summary
     }

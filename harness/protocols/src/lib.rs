@@ -11,6 +11,7 @@
 //! | who | by |
 //! |---|---|
 //! | [`world`] | the dice of a seed, in virtual time |
+//! | [`planned`] | a run of the bench, in virtual time: `harness run --cluster sim` |
 //! | [`explore`] | trying all, breadth first |
 //! | [`script`] | the lines of a file |
 //! | [`shrink`] | leaving steps out |
@@ -19,6 +20,7 @@
 //! written as a script, and drawn by [`ladder`].
 //!
 //! - [`protocol`]: what a protocol is. [`configuration`]: what steps do. [`report`]: what is told of a world.
+//! - `ensemble`: members in virtual time, which both kinds of worlds have.
 //! - [`entry`]: protocols by name, with their mutants and scenarios. [`hunt`]: what finds a mutant.
 //!
 //! What it must never know: a protocol; sockets, real clocks, files, threads.
@@ -28,6 +30,7 @@ pub mod entry;
 pub mod explore;
 pub mod hunt;
 pub mod ladder;
+pub mod planned;
 pub mod protocol;
 pub mod report;
 pub mod script;
@@ -35,6 +38,7 @@ pub mod shrink;
 pub mod world;
 
 mod clients;
+mod ensemble;
 mod op_words;
 mod told;
 

@@ -115,6 +115,23 @@ pub trait Protocol: Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static {
         None
     }
 
+    /// The term of the leader that a member follows, by what it has heard; none where it follows nobody.
+    fn follows(&self, _member: &Self::Member) -> Option<u64> {
+        None
+    }
+
+    /// As leader: up to which place it has proposed, and up to which it knows what is decided. How long
+    /// proposals wait for their decision is measured by it.
+    fn progress(&self, _member: &Self::Member) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// The same, whose members take each other for gone after a silence of so long.
+    #[must_use]
+    fn with_peer_timeout(&self, _silence_us: u64) -> Self {
+        self.clone()
+    }
+
     /// What a picture marks beside a member after a step, in a word or two: what it has promised, or chosen.
     fn shows(&self, _member: &Self::Member) -> Option<String> {
         None

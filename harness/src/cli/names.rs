@@ -9,6 +9,7 @@ use runs::cluster_kind::ClusterKind;
 use workloads::{Kind, Promise};
 
 use crate::nemesis::Nemesis;
+use crate::protocols::PROTOCOLS;
 use crate::systems::CATALOGUE;
 use crate::text::suggest;
 
@@ -116,9 +117,11 @@ pub(super) fn bugs() -> Vec<&'static str> {
     lab_mutants::ALL.iter().map(|bug| bug.name()).collect()
 }
 
-/// Those, and the clients'.
+/// Those, the clients', and those of protocols whose members serve clients.
 pub(super) fn mutants() -> Vec<&'static str> {
-    bugs().into_iter().chain(ClientMutant::ALL.iter().map(|bug| bug.name())).collect()
+    let serving = PROTOCOLS.iter().filter(|protocol| protocol.serves.is_some());
+    let protocols = serving.flat_map(|protocol| protocol.mutants.iter().map(|bug| bug.name));
+    bugs().into_iter().chain(ClientMutant::ALL.iter().map(|bug| bug.name())).chain(protocols).collect()
 }
 
 /// Nemeses, on lines that a terminal shows whole.

@@ -2,6 +2,7 @@
 
 use checker::catalogue::{Condition, ModelName};
 use harness_core::mechanism::Mechanism;
+use harness_protocols::entry::Mutant;
 use harness_systems::Setting;
 use harness_systems::catalogue::{Entry, Meant};
 use harness_systems::mutant::ClientMutant;
@@ -72,12 +73,12 @@ fn swarm() -> Vec<Row> {
         .collect()
 }
 
-/// What `harness sim` can live through; the first one is the members' own, whose mutants are a list.
+/// What `harness sim` can live through; the first one is the members' own.
 fn protocols() -> Vec<Row> {
     let row = |protocol: &harness_protocols::entry::Entry| {
-        let bugs: Vec<&str> = protocol.mutants.iter().map(|mutant| mutant.name).collect();
-        let bugs = if bugs.is_empty() { "`harness list mutants`".to_owned() } else { bugs.join(", ") };
-        (protocol.name, format!("{}; --mutant: {bugs}", protocol.about))
+        let runs =
+            if protocol.serves.is_some() { "; a system of `harness run --cluster sim` too" } else { "" };
+        (protocol.name, format!("{}{runs}", protocol.about))
     };
     PROTOCOLS.iter().map(row).collect()
 }
@@ -135,7 +136,11 @@ fn mutants() -> Vec<Row> {
     let members =
         lab_mutants::ALL.iter().map(|bug| (bug.name(), format!("{} ({})", bug.summary(), bug.origin())));
     let clients = ClientMutant::ALL.iter().map(|bug| (bug.name(), format!("{} (of clients)", bug.summary())));
-    members.chain(clients).collect()
+    let protocols = PROTOCOLS.iter().flat_map(|protocol| {
+        let row = |bug: &Mutant| (bug.name, format!("{} (of {})", bug.about, protocol.name));
+        protocol.mutants.iter().map(row)
+    });
+    members.chain(clients).chain(protocols).collect()
 }
 
 fn table(rows: &[Row]) -> String {

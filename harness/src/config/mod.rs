@@ -22,6 +22,7 @@ use workloads::{Applications, Kind, Promise};
 use crate::exit::Failure;
 use crate::mechanisms;
 use crate::nemesis::{Nemesis, Plan};
+use crate::protocols::PROTOCOLS;
 use crate::text::{span, typed};
 pub use harness_core::fault::LoseUnsynced;
 pub use mutant::Planted;
@@ -241,10 +242,25 @@ impl RunOptions {
                 "--system {name} and --image: {why}, and --image is for containers: leave one of them out"
             )));
         }
-        if let (Some(Planted::Members(bug)), false) = (self.mutant, system.takes_bugs) {
+        if let (Some(Planted::Members(bug)), false) = (self.mutant, system.takes_bugs)
+            && !self.system.has_bug(bug.name())
+        {
             return Err(Failure::usage(format!(
-                "--mutant {}: bugs are planted in the bundled node only; leave out --system {name}",
+                "--mutant {}: it is a bug of the bundled node; leave out --system {name}",
                 bug.name()
+            )));
+        }
+        if let Some(Planted::Protocol(bug)) = self.mutant
+            && !self.system.has_bug(bug)
+        {
+            let whose =
+                PROTOCOLS.iter().filter(|protocol| protocol.mutants.iter().any(|one| one.name == bug));
+            let whose: Vec<&str> = whose.map(|protocol| protocol.name).collect();
+            return Err(Failure::usage(format!(
+                "--mutant {bug}: it is a bug of {}, and members of {} have no such; `harness list mutants` \
+                 says who has which",
+                whose.join(" and of "),
+                system.whose
             )));
         }
         if system.tells_synced { Ok(()) } else { self.check_loss(system.whose) }
@@ -418,7 +434,7 @@ impl RunOptions {
             seed: self.seed,
             peer_timeout: self.peer_timeout,
             settings: self.settings.clone(),
-            bug: self.mutant.and_then(Planted::of_members).map(|bug| bug.name()),
+            bug: self.mutant.and_then(Planted::of_members),
             ..usually_wanted(&*self.system, self.nodes)
         }
     }

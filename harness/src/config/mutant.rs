@@ -1,13 +1,17 @@
-//! A mutant: of the bundled members, or of the clients.
+//! A mutant: of the bundled members, of a protocol's, or of the clients.
 
 use harness_systems::mutant::ClientMutant;
 use lab_mutants::Mutant;
+
+use crate::protocols::PROTOCOLS;
 
 /// Who has a bug on purpose, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planted {
     /// In every member; the bundled node's alone.
     Members(Mutant),
+    /// In every member of a protocol, by its name there.
+    Protocol(&'static str),
     /// In every client.
     Clients(ClientMutant),
 }
@@ -16,21 +20,33 @@ impl Planted {
     /// The mutant of that name.
     pub fn named(name: &str) -> Option<Self> {
         let of_clients = || ClientMutant::named(name).map(Self::Clients);
-        Mutant::named(name).map(Self::Members).or_else(of_clients)
+        let of_protocols =
+            || PROTOCOLS.iter().flat_map(|protocol| protocol.mutants).find(|bug| bug.name == name);
+        let of_members = Mutant::named(name).map(Self::Members);
+        of_members.or_else(of_clients).or_else(|| of_protocols().map(|bug| Self::Protocol(bug.name)))
     }
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Members(bug) => bug.name(),
+            Self::Protocol(name) => name,
             Self::Clients(bug) => bug.name(),
         }
     }
 
-    /// The members' bug, if it is one.
-    pub fn of_members(self) -> Option<Mutant> {
+    /// The bundled members' bug, if it is one.
+    pub fn of_bundled(self) -> Option<Mutant> {
         match self {
             Self::Members(bug) => Some(bug),
+            Self::Clients(_) | Self::Protocol(_) => None,
+        }
+    }
+
+    /// The members' bug by its name, if it is one.
+    pub fn of_members(self) -> Option<&'static str> {
+        match self {
+            Self::Members(_) | Self::Protocol(_) => Some(self.name()),
             Self::Clients(_) => None,
         }
     }
@@ -39,7 +55,7 @@ impl Planted {
     pub fn of_clients(self) -> Option<ClientMutant> {
         match self {
             Self::Clients(bug) => Some(bug),
-            Self::Members(_) => None,
+            Self::Members(_) | Self::Protocol(_) => None,
         }
     }
 }

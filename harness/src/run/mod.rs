@@ -219,7 +219,7 @@ fn settings(prepared: &Prepared) -> MemberSettings {
         nodes: prepared.options.nodes,
         observers: prepared.options.observers,
         peer_timeout: prepared.options.peer_timeout,
-        mutant: prepared.options.mutant.and_then(Planted::of_members),
+        mutant: prepared.options.mutant.and_then(Planted::of_bundled),
         folder: prepared.folder.path().to_owned(),
         token: prepared.token.clone(),
         system: Arc::clone(&prepared.options.system),

@@ -121,7 +121,7 @@ pub fn execute(prepared: &Prepared, interrupt: &Interrupt) -> Result<(), Failure
         session_timeout_ms: whole_milliseconds(describe::session_timeout(options)),
         operation_timeout_us: microseconds(options.op_timeout),
         clients: index(u64::from(options.concurrency)),
-        bug: options.mutant.and_then(Planted::of_members).map(|bug| bug.name()),
+        bug: options.mutant.and_then(Planted::of_members),
     };
     let workload = describe::workload(options)?;
     let begin = CATALOGUE.world(&*options.system).ok_or_else(|| {

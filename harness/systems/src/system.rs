@@ -147,6 +147,13 @@ pub trait System: fmt::Debug + Send + Sync {
     /// What it is like.
     fn traits(&self) -> Traits;
 
+    /// Whether its members have this bug of their own. Those of [`Traits::takes_bugs`] are the bundled
+    /// node's.
+    fn has_bug(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// The settings that only it has.
     fn settings(&self) -> &'static [Setting] {
         &[]

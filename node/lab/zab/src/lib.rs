@@ -41,6 +41,8 @@ pub const ZAB: Entry = Entry {
         let Some(name) = bug else { return Some(Box::new(Members(Zab))) };
         Mutant::named(name).map(|mutant| Box::new(Members(mutant)) as Box<dyn Playable>)
     },
+    // The bench has a deeper world of the same members.
+    serves: None,
     // Those of `lab-mutants`, which have a list of their own.
     mutants: &[],
     scenarios: scenarios::ALL,
