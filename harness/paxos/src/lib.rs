@@ -35,10 +35,12 @@ macro_rules! bugs {
 use bugs;
 
 pub mod ballot;
+pub mod messages;
 pub mod multi;
 pub mod register;
 pub mod scenarios;
 pub mod single;
+pub mod voters;
 
 pub use ballot::Ballot;
 

@@ -12,6 +12,9 @@
 //! **Holes.** A leader before may have left a slot empty between two others. The new one proposes a *no-op*
 //! there, for commands take effect in the order of the slots, and none behind a hole.
 //!
+//! **Members change** by a command in the log, which counts *alpha* slots later ([`crate::voters`]). So at
+//! most so many slots are open at a time.
+//!
 //! **Everybody learns.** A leader says with each `accept` up to where it knows everything chosen. A member
 //! that has accepted a slot below that *under the same ballot* knows that it is chosen, for the leader
 //! proposed nothing else there. That holds only while the leader itself has promised no higher ballot: one
@@ -26,17 +29,15 @@
 //! **What must be on disk** before it is answered: promises, acceptances, and the round of a proposer. Which
 //! slots are chosen need not be: it can be learned again.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use harness_protocols::{Broken, Id, Input, Io, Member as Seen, Protocol, Request};
 use workloads::{Op, Outcome};
 
 use crate::ballot::Ballot;
+use crate::messages::{Command, Message, Record, Slot, Timer, Vote};
 use crate::register::{Action, Registers};
-
-/// A place in the log, from 1.
-pub type Slot = u32;
+use crate::voters::Voters;
 
 /// How often a member says that it runs, in microseconds, when nobody says.
 const HEARTBEAT_US: u64 = 50_000;
@@ -45,131 +46,20 @@ const SILENT_HALVES: u64 = 5;
 /// After so many heartbeats a leader that is not answered begins anew.
 const RETRY_AFTER: u64 = 5;
 
+/// After how many slots a change of the members counts, when nobody says.
+const ALPHA: Slot = 64;
 /// After so many records a disk is looked through for those that later ones replace.
 const COMPACT_EVERY: usize = 64;
 
 /// The protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultiPaxos {
+    /// After how many slots a change of the members counts, and how many are open at most.
+    pub alpha: Slot,
     /// What it does wrong.
     pub bug: Option<Bug>,
     /// How often a member says that it runs, in microseconds.
     pub heartbeat_us: u64,
-}
-
-/// What stands in a slot.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Command {
-    /// Nothing happens: it fills a hole.
-    NoOp,
-    /// A client's request.
-    Client(Request, Action),
-}
-
-impl fmt::Display for Command {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoOp => f.write_str("no-op"),
-            Self::Client(request, action) => write!(f, "{}:{action}", request.0),
-        }
-    }
-}
-
-/// A command that was accepted in a slot.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Vote {
-    slot: Slot,
-    ballot: Ballot,
-    command: Command,
-}
-
-/// What members say to each other.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Message {
-    /// I run; and in this ballot I lead.
-    Alive(Option<Ballot>),
-    /// A client asked me; lead it.
-    Forward(Request, Action),
-    /// Promise for all slots from this one on.
-    Prepare(Ballot, Slot),
-    /// I promise, and this is all that I have accepted there; below the slot everything is chosen.
-    Promise(Ballot, Vec<Vote>, Slot),
-    /// Accept this; everything below the slot is chosen.
-    Accept(Vote, Slot),
-    /// I did; this is the first slot of which I do not know that it is chosen.
-    Accepted(Ballot, Slot, Slot),
-    /// I promised another ballot.
-    Refuse(Ballot),
-    /// This is chosen.
-    Success(Slot, Command),
-    /// I know; and this is the first slot of which I do not.
-    Known(Slot),
-}
-
-impl fmt::Display for Message {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Alive(None) => f.write_str("alive"),
-            Self::Alive(Some(ballot)) => write!(f, "alive, leads {ballot}"),
-            Self::Forward(request, action) => write!(f, "forward {}:{action}", request.0),
-            Self::Prepare(ballot, from) => write!(f, "prepare {ballot} from {from}"),
-            Self::Promise(ballot, votes, chosen) => {
-                write!(f, "promise {ballot}, chosen below {chosen}")?;
-                votes.iter().try_for_each(|vote| write!(f, ", {}={}", vote.slot, vote.command))
-            }
-            Self::Accept(vote, chosen) => {
-                write!(f, "accept {} {}={}, chosen below {chosen}", vote.ballot, vote.slot, vote.command)
-            }
-            Self::Accepted(ballot, slot, chosen) => {
-                write!(f, "accepted {ballot} {slot}, chosen below {chosen}")
-            }
-            Self::Refuse(promised) => write!(f, "refuse for {promised}"),
-            Self::Success(slot, command) => write!(f, "success {slot}={command}"),
-            Self::Known(slot) => write!(f, "chosen below {slot}"),
-        }
-    }
-}
-
-/// What is on disk.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Record {
-    /// The highest round that it proposed in.
-    Round(u32),
-    /// The highest ballot that it promised, for all slots.
-    Promised(Ballot),
-    /// What it accepted.
-    Accepted(Vote),
-}
-
-impl fmt::Display for Record {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Round(round) => write!(f, "round {round}"),
-            Self::Promised(ballot) => write!(f, "promised {ballot}"),
-            Self::Accepted(vote) => write!(f, "accepted {} {}={}", vote.ballot, vote.slot, vote.command),
-        }
-    }
-}
-
-/// What a member waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Timer {
-    /// To say that it runs.
-    Heartbeat,
-    /// To hear of a member with a higher id.
-    Silence(Id),
-    /// To be answered, as leader.
-    Retry,
-}
-
-impl fmt::Display for Timer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Heartbeat => f.write_str("heartbeat"),
-            Self::Silence(id) => write!(f, "{id} is silent"),
-            Self::Retry => f.write_str("retry"),
-        }
-    }
 }
 
 /// A slot, as a member knows it.
@@ -185,15 +75,17 @@ struct Entry {
 #[derive(Clone, Debug, Hash)]
 struct Lead {
     ballot: Ballot,
-    /// Who promised, until a quorum has.
-    promises: BTreeMap<Id, Vec<Vote>>,
+    /// Who promised, until a quorum has for each slot that it may propose in.
+    promises: BTreeSet<Id>,
+    /// In each slot the highest proposal that they told of, until it is proposed again.
+    adopted: BTreeMap<Slot, (Ballot, Command)>,
     is_prepared: bool,
     /// What it has proposed in a slot, and who accepted it.
     proposed: BTreeMap<Slot, (Command, BTreeSet<Id>)>,
     /// The next slot that it proposes in.
     next: Slot,
-    /// Commands that came before it was prepared.
-    waiting: Vec<Command>,
+    /// Commands that wait until it is prepared, and until their slot may be proposed in.
+    waiting: VecDeque<Command>,
     /// Up to which slot it has told each member what is chosen, since it last said that it runs.
     told: BTreeMap<Id, Slot>,
 }
@@ -207,6 +99,7 @@ pub struct Member {
     /// Of all slots below it is known that they are chosen, and what they do is done.
     first_unchosen: Slot,
     registers: Registers,
+    voters: Voters,
     /// Members with a higher id that were heard of.
     heard: BTreeSet<Id>,
     /// The highest ballot in which one of them says that it leads.
@@ -222,7 +115,7 @@ impl MultiPaxos {
     /// The protocol, with a bug or without.
     #[must_use]
     pub fn of(bug: Option<Bug>) -> Self {
-        Self { bug, heartbeat_us: HEARTBEAT_US }
+        Self { alpha: ALPHA, heartbeat_us: HEARTBEAT_US, bug }
     }
 
     /// After how long a member that says nothing is taken for gone.
@@ -234,8 +127,14 @@ impl MultiPaxos {
         self.bug == Some(bug)
     }
 
-    fn quorum(&self, io: &Io<'_, Self>) -> usize {
-        if self.has(Bug::Minority) { (usize::from(io.members) / 2).max(1) } else { io.quorum() }
+    /// Whether these are a quorum in a slot.
+    fn are_quorum<'a>(
+        &self,
+        (voters, slot): (&Voters, Slot),
+        who: impl Iterator<Item = &'a Id>,
+        io: &Io<'_, Self>,
+    ) -> bool {
+        voters.are_quorum((slot, self.alpha), who, io.members, self.has(Bug::Minority))
     }
 
     /// Takes the lead, or begins anew.
@@ -246,7 +145,8 @@ impl MultiPaxos {
         let waiting = member.lead.take().map(|lead| lead.waiting).unwrap_or_default();
         member.lead = Some(Lead {
             ballot,
-            promises: BTreeMap::new(),
+            promises: BTreeSet::new(),
+            adopted: BTreeMap::new(),
             is_prepared: false,
             proposed: BTreeMap::new(),
             next: member.first_unchosen,
@@ -273,11 +173,10 @@ impl MultiPaxos {
             return self.command(member, request, action, io);
         };
         let command = Command::Client(request, action);
-        if lead.is_prepared {
-            self.propose(member, command, io);
-        } else if !lead.waiting.contains(&command) {
-            lead.waiting.push(command);
+        if !lead.waiting.contains(&command) {
+            lead.waiting.push_back(command);
         }
+        self.propose(member, io);
     }
 
     fn answer(&self, member: &mut Member, request: Request, outcome: Outcome, io: &mut Io<'_, Self>) {
@@ -286,17 +185,38 @@ impl MultiPaxos {
         }
     }
 
-    /// Phase two, in the next free slot.
-    fn propose(&self, member: &mut Member, command: Command, io: &mut Io<'_, Self>) {
+    /// Phase two, in the next free slots: what was found there, and then what clients wait for.
+    fn propose(&self, member: &mut Member, io: &mut Io<'_, Self>) {
         let first = member.first_unchosen;
-        let Some(lead) = &mut member.lead else { return };
-        // It stands in an open slot already: the client asks again.
-        if lead.proposed.range(first..).any(|(_, (open, _))| *open == command) {
-            return;
+        while let Some(lead) = member.lead.as_mut().filter(|lead| lead.is_prepared) {
+            lead.next = lead.next.max(first);
+            lead.adopted.retain(|slot, _| *slot >= lead.next);
+            // It stands in an open slot already: the client asks again.
+            let open = |command: &Command| lead.proposed.range(first..).any(|(_, (open, _))| open == command);
+            while lead.waiting.front().is_some_and(open) {
+                lead.waiting.pop_front();
+            }
+            let slot = lead.next;
+            let is_idle = lead.adopted.is_empty() && lead.waiting.is_empty();
+            if is_idle || slot >= first + self.alpha {
+                return;
+            }
+            if !self.are_quorum((&member.voters, slot), lead.promises.iter(), io) {
+                // Others vote there, and have not promised.
+                return self.lead(member, io);
+            }
+            lead.next += 1;
+            let found = lead.adopted.remove(&slot).map(|(_, command)| command);
+            let command = match found {
+                None if lead.adopted.is_empty() => lead.waiting.pop_front(),
+                None if self.has(Bug::LeavesHoles) => None,
+                None => Some(Command::NoOp),
+                found => found,
+            };
+            if let Some(command) = command {
+                self.ask_to_accept(member, slot, command, io);
+            }
         }
-        let slot = lead.next;
-        lead.next += 1;
-        self.ask_to_accept(member, slot, command, io);
     }
 
     fn ask_to_accept(&self, member: &mut Member, slot: Slot, command: Command, io: &mut Io<'_, Self>) {
@@ -364,42 +284,27 @@ impl MultiPaxos {
         (ballot, votes): (Ballot, Vec<Vote>),
         io: &mut Io<'_, Self>,
     ) {
-        let quorum = self.quorum(io);
+        let first = member.first_unchosen;
         let Some(lead) = member.lead.as_mut().filter(|lead| lead.ballot == ballot && !lead.is_prepared)
         else {
             return;
         };
-        lead.promises.insert(from, votes);
-        if lead.promises.len() < quorum {
-            return;
-        }
-        lead.is_prepared = true;
-        // In each slot the highest proposal that a quorum tells of.
-        let mut adopted: BTreeMap<Slot, (Ballot, Command)> = BTreeMap::new();
-        for vote in std::mem::take(&mut lead.promises).into_values().flatten() {
-            let one = adopted.entry(vote.slot).or_insert_with(|| (vote.ballot, vote.command.clone()));
+        lead.promises.insert(from);
+        for vote in votes.into_iter().filter(|_| !self.has(Bug::NoAdoption)) {
+            let one = lead.adopted.entry(vote.slot).or_insert_with(|| (vote.ballot, vote.command.clone()));
             if one.0 < vote.ballot {
                 *one = (vote.ballot, vote.command);
             }
         }
-        if self.has(Bug::NoAdoption) {
-            adopted.clear();
+        let promises = &lead.promises;
+        if !(first..first + self.alpha)
+            .all(|slot| self.are_quorum((&member.voters, slot), promises.iter(), io))
+        {
+            return;
         }
-        let first = member.first_unchosen;
-        let last = adopted.keys().next_back().copied().unwrap_or(first - 1).max(first - 1);
-        lead.next = last + 1;
-        let waiting = std::mem::take(&mut lead.waiting);
-        for slot in first..=last {
-            match adopted.remove(&slot) {
-                Some((_, command)) => self.ask_to_accept(member, slot, command, io),
-                None if self.has(Bug::LeavesHoles) => {}
-                None => self.ask_to_accept(member, slot, Command::NoOp, io),
-            }
-        }
-        for command in waiting {
-            self.propose(member, command, io);
-        }
+        lead.is_prepared = true;
         self.tell_below(member, io);
+        self.propose(member, io);
         let first = member.first_unchosen;
         let is_open = |lead: &Lead| lead.proposed.range(first..).next().is_some();
         if !member.lead.as_ref().is_some_and(is_open) {
@@ -439,11 +344,10 @@ impl MultiPaxos {
         (ballot, slot, their_first): (Ballot, Slot, Slot),
         io: &mut Io<'_, Self>,
     ) {
-        let quorum = self.quorum(io);
         let Some(lead) = member.lead.as_mut().filter(|lead| lead.ballot == ballot) else { return };
         let Some((command, who)) = lead.proposed.get_mut(&slot) else { return };
         who.insert(from);
-        if who.len() >= quorum {
+        if self.are_quorum((&member.voters, slot), who.iter(), io) {
             let entry = Entry { ballot, command: command.clone(), is_chosen: true };
             member
                 .log
@@ -454,6 +358,7 @@ impl MultiPaxos {
         let before = member.first_unchosen;
         self.advance(member, io);
         self.bring_up(member, from, their_first, io);
+        self.propose(member, io);
         let first = member.first_unchosen;
         let Some(lead) = &member.lead else { return };
         if lead.proposed.range(first..).next().is_none() {
@@ -500,6 +405,7 @@ impl MultiPaxos {
                 _ => None,
             };
             let Some(command) = next else { return };
+            member.voters.chosen(member.first_unchosen, &command);
             member.first_unchosen += 1;
             if let Command::Client(request, action) = command {
                 let outcome = member.registers.take(request, &action, self.has(Bug::TakesTwice));
@@ -575,6 +481,7 @@ impl Protocol for MultiPaxos {
             log: BTreeMap::new(),
             first_unchosen: 1,
             registers: Registers::default(),
+            voters: Voters::default(),
             heard: BTreeSet::new(),
             leader: None,
             heard_round: 0,
@@ -625,6 +532,12 @@ impl Protocol for MultiPaxos {
         }
     }
 
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let alpha = value.parse().ok().filter(|alpha| name == "alpha" && *alpha > 0);
+        self.alpha = alpha.ok_or("multi-paxos can be told `alpha N`, a number of slots")?;
+        Ok(())
+    }
+
     fn compact(&self, disk: &mut Vec<Record>) {
         if !disk.len().is_multiple_of(COMPACT_EVERY) {
             return;
@@ -646,7 +559,7 @@ impl Protocol for MultiPaxos {
     }
 
     fn judge(&self, memory: &mut Memory, members: &[Seen<'_, Self>]) -> Result<(), Broken> {
-        memory.judge(members)
+        memory.judge(self.alpha, members)
     }
 
     fn look(&self, memory: &Memory) -> String {
@@ -729,6 +642,7 @@ pub struct Memory {
     /// By slot, ballot and command: who accepted it.
     votes: BTreeMap<(Slot, Ballot, Command), BTreeSet<Id>>,
     chosen: BTreeMap<Slot, Command>,
+    voters: Voters,
     /// Up to where each member's log was looked at.
     seen: BTreeMap<Id, Slot>,
 }
@@ -736,8 +650,8 @@ pub struct Memory {
 impl Memory {
     /// - `agreement`: in each slot at most one command is chosen.
     /// - `learned-is-chosen`: what a member takes for chosen is.
-    fn judge(&mut self, members: &[Seen<'_, MultiPaxos>]) -> Result<(), Broken> {
-        let quorum = members.len() / 2 + 1;
+    fn judge(&mut self, alpha: Slot, members: &[Seen<'_, MultiPaxos>]) -> Result<(), Broken> {
+        let all = u8::try_from(members.len()).unwrap_or(u8::MAX);
         for seen in members {
             let held = seen.synced.iter().filter_map(|record| match record {
                 Record::Accepted(vote) => Some(vote),
@@ -747,9 +661,10 @@ impl Memory {
                 let key = (*slot, *ballot, command.clone());
                 let who = self.votes.entry(key).or_default();
                 who.insert(seen.id);
-                if who.len() < quorum {
+                if !self.voters.are_quorum((*slot, alpha), who.iter(), all, false) {
                     continue;
                 }
+                self.voters.chosen(*slot, command);
                 let chosen = self.chosen.entry(*slot).or_insert_with(|| command.clone());
                 if chosen != command {
                     let words = format!("in slot {slot} {chosen} is chosen, and {command}");

@@ -32,6 +32,7 @@ pub const OF_MULTI_PAXOS: &[Scenario] = scenarios! {
     "holes", "a new leader puts a no-op into the slot that nobody has heard of";
     "success", "a member that has missed a slot is told what is chosen there";
     "twice", "a client asks again: its command stands in two slots, and takes effect once";
+    "alpha", "a change of the members is a command, and counts so many slots later";
     "deposed-leader", "a leader that goes on when it is deposed vouches for what was never chosen";
     "two-leaders", "two leaders at once are slow and safe";
     "primary-order", "of two outstanding slots the second is chosen without the first: no primary order";

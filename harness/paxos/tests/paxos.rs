@@ -5,12 +5,18 @@ mod duels;
 #[path = "../examples/figures.rs"]
 mod figures;
 
+use harness_paxos::multi::MultiPaxos;
+use harness_paxos::voters::MEMBERS;
 use harness_paxos::{MULTI_PAXOS, PAXOS};
 use harness_protocols::entry::{Entry, Mutant, Playable};
 use harness_protocols::explore::Bounds;
 use harness_protocols::hunt::{Limits, accused, hunt};
 use harness_protocols::script::Script;
 use harness_protocols::world::Options;
+use harness_protocols::{Configuration, Id, Request, Step};
+use harness_world::dice::Dice;
+use workloads::Op;
+use workloads::op::{Body, Object};
 
 fn made(entry: &Entry, bug: Option<&str>) -> Box<dyn Playable> {
     (entry.make)(bug).expect("a bug of that name")
@@ -88,6 +94,42 @@ fn every_interleaving_of_two_proposers_and_three_acceptors_agrees() {
         let played = made(&PAXOS, Some(bug)).play(bug, &Script::read(&script).expect("a script"));
         assert_eq!(played.right, Ok(()), "{script}");
     }
+}
+
+/// Whatever may happen next, by the dice, where members change again and again.
+fn walk(alpha: u32, seed: u64) -> Configuration<MultiPaxos> {
+    let mut dice = Dice::new(seed);
+    let mut log = Configuration::new(MultiPaxos { alpha, ..MultiPaxos::of(None) }, 3, false);
+    Id::all(3).for_each(|id| drop(log.apply(&Step::Start(id), 0, &mut |_| 0)));
+    for number in 1..=600 {
+        let mut steps: Vec<Step<MultiPaxos>> =
+            log.flight().map(|(from, to, message)| Step::Deliver(*from, *to, message.clone())).collect();
+        let id = Id(1 + u8::try_from(dice.index(3)).expect("few"));
+        let (key, value) = [(MEMBERS, [1, 2, 3, 12, 13, 23, 123][dice.index(7)]), (0, 1)][dice.index(2)];
+        let ask = Op::new(Object::REGISTER, key, Body::Write { value });
+        // Members that sync are never far behind, and crashes are rare.
+        steps.extend((0..6).map(|_| Step::Sync(id)));
+        steps.extend((dice.index(4) == 0).then_some(Step::Ask(id, Request(number), ask)));
+        steps.extend(log.timers(id).filter(|_| dice.index(3) == 0).map(|timer| Step::Fire(id, timer)));
+        steps.extend((dice.index(40) == 0).then_some(Step::Crash(id, 0)));
+        steps.extend([Step::Start(id), Step::Start(id)]);
+        steps.retain(|step| log.can(step));
+        if !steps.is_empty() {
+            log.apply(&steps[dice.index(steps.len())], 0, &mut |_| 0);
+        }
+    }
+    log
+}
+
+#[test]
+fn members_change_while_others_lead_and_crash_and_all_agree() {
+    let mut chosen = 0;
+    for seed in 0..4_000 {
+        let log = walk(1 + u32::try_from(seed % 3).expect("few"), seed);
+        assert_eq!(log.broken(), None, "{seed}: {}", log.look());
+        chosen += log.look().matches("write 99").count();
+    }
+    assert!(chosen > 4_000, "{chosen}: members change");
 }
 
 #[test]

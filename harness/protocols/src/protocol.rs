@@ -68,6 +68,14 @@ pub trait Protocol: Clone + fmt::Debug + Eq + Hash + Send + Sync + 'static {
         self.clone()
     }
 
+    /// Takes a parameter over, as a script names it: `with alpha 3`.
+    ///
+    /// # Errors
+    /// Which parameters there are. Without this function there are none.
+    fn set(&mut self, name: &str, _value: &str) -> Result<(), String> {
+        Err(format!("{name}: {} has no parameters", self.name()))
+    }
+
     /// What a disk holds that a script describes, oldest first.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 //! protocol paxos
 //! members 5
 //! plant no-adoption             # a bug, by its name
+//! with alpha 3                  # a parameter of the protocol
 //! disks wait                    # without it whatever is written is on the disk at once
 //! s1,s2 hold: epoch 1           # what is on their disks at first, as the protocol says it
 //! s4 is down                    # it has not started yet
@@ -42,6 +43,8 @@ pub struct Script {
     pub members: u8,
     /// The bug that is planted, by name.
     pub plant: Option<String>,
+    /// Parameters of the protocol, with the numbers of the lines.
+    pub with: Vec<(usize, String, String)>,
     /// Whether writes wait for `syncs`.
     pub disks_wait: bool,
     /// Whose disks hold what at first, with the numbers of the lines.
@@ -117,6 +120,7 @@ impl Script {
             protocol: String::new(),
             members: 3,
             plant: None,
+            with: Vec::new(),
             disks_wait: false,
             disks: Vec::new(),
             down: Vec::new(),
@@ -150,6 +154,10 @@ impl Script {
                 self.members = members.ok_or_else(|| format!("members are 1 to {MOST_MEMBERS}"))?;
             }
             "plant" => self.plant = Some(rest.to_owned()),
+            "with" => {
+                let (name, value) = rest.split_once(' ').ok_or("write `with PARAMETER VALUE`")?;
+                self.with.push((number, name.to_owned(), value.trim().to_owned()));
+            }
             "disks" if rest == "wait" => self.disks_wait = true,
             "breaks" => self.breaks = Some(rest.to_owned()),
             "look" => self.lines.push((number, Line::Look(rest.to_owned()))),
@@ -308,7 +316,10 @@ impl fmt::Display for Otherwise {
 ///
 /// # Errors
 /// What did not come out as the script says, beside all that happened until then.
-pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), Otherwise>) {
+pub fn live<P: Protocol>(mut protocol: P, script: &Script) -> (Lived<P>, Result<(), Otherwise>) {
+    let set = script.with.iter().try_for_each(|(number, name, value)| {
+        protocol.set(name, value).map_err(|words| Otherwise { line: Some(*number), words })
+    });
     let mut living = Living {
         configuration: Configuration::new(protocol, script.members, !script.disks_wait),
         lived: Lived {
@@ -321,6 +332,9 @@ pub fn live<P: Protocol>(protocol: P, script: &Script) -> (Lived<P>, Result<(), 
         asked: 0,
         told: Told::default(),
     };
+    if set.is_err() {
+        return living.end(set);
+    }
     for (number, ids, words) in &script.disks {
         match living.configuration.protocol().disk(words) {
             Ok(disk) => ids.iter().for_each(|id| living.configuration.hold(*id, disk.clone())),
