@@ -48,8 +48,9 @@ const RETRY_AFTER: u64 = 5;
 
 /// After how many slots a change of the members counts, when nobody says.
 const ALPHA: Slot = 64;
-/// After so many records a disk is looked through for those that later ones replace.
-const COMPACT_EVERY: usize = 64;
+/// A disk of so many records, and of twice as many each time, is looked through for those that later ones
+/// replace.
+const COMPACT_FIRST: usize = 64;
 
 /// The protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -330,7 +331,7 @@ impl MultiPaxos {
                 io.write(Record::Accepted(vote));
             }
         }
-        for (_, entry) in member.log.range_mut(..chosen) {
+        for (_, entry) in member.log.range_mut(member.first_unchosen.min(chosen)..chosen) {
             entry.is_chosen |= entry.ballot == ballot || self.has(Bug::BelievesAnyBallot);
         }
         self.advance(member, io);
@@ -539,7 +540,7 @@ impl Protocol for MultiPaxos {
     }
 
     fn compact(&self, disk: &mut Vec<Record>) {
-        if !disk.len().is_multiple_of(COMPACT_EVERY) {
+        if disk.len() < COMPACT_FIRST || !disk.len().is_power_of_two() {
             return;
         }
         let mut later = BTreeSet::new();

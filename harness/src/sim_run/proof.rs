@@ -82,7 +82,7 @@ pub(super) fn is_gone(
     let mut proofs = Vec::new();
     if rest.is_empty() {
         proofs.extend([network(world, rest, members), running(world, members)]);
-        proofs.push(clocks(world, &[], rest, members));
+        proofs.extend(world.can(Quality::Clock).is_ok().then(|| clocks(world, &[], rest, members)));
         if changes(action, Quality::Delay) {
             proofs.push(delays(world, rest, members));
             proofs.extend(are_quick(world, action, rest));
