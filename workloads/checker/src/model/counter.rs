@@ -2,7 +2,7 @@
 //!
 //! An `add` may be answered by the sum after it, as `[n, sum]`; any other answer says only that it happened.
 
-use super::{Call, Model};
+use super::{Call, Model, Since};
 use crate::history::{Datum, EventKind, Rank, Record};
 
 /// A counter that is 0 at first.
@@ -91,7 +91,7 @@ impl Model for Counter {
     /// Additions can change places with each other. Whoever asks from that moment on is answered after all
     /// that had returned, so for them it is one addition. Answers to those who asked earlier are left out,
     /// their additions stay.
-    fn since(&self, calls: &[&Call<CounterOp>], moment: Rank) -> Option<Vec<(usize, Call<CounterOp>)>> {
+    fn since(&self, calls: &[&Call<CounterOp>], moment: Rank) -> Option<Since<CounterOp>> {
         let mut all: Option<(usize, Call<CounterOp>)> = None;
         let (mut sum, mut times) = (0_i64, 0);
         let mut rest = Vec::new();
@@ -114,10 +114,10 @@ impl Model for Counter {
                 Some(_) => rest.push((at, call.clone())),
             }
         }
-        let all = all.map(|(at, call)| (at, Call { op: CounterOp::Adds(sum, times), ..call }));
-        let mut rest: Vec<_> = all.into_iter().chain(rest).collect();
+        let (past, all) = all?;
+        rest.push((past, Call { op: CounterOp::Adds(sum, times), ..all }));
         rest.sort_by_key(|(_, call)| call.call);
-        Some(rest)
+        Some(Since { past, rest })
     }
 
     fn show(&self, &sum: &i64) -> Option<String> {

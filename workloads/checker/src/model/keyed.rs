@@ -212,18 +212,18 @@ impl<M: Model> Model for Keyed<M> {
         }
     }
 
-    fn since(&self, calls: &[&Call<Self::Op>], moment: Rank) -> Option<Vec<(usize, Call<Self::Op>)>> {
+    fn since(&self, calls: &[&Call<Self::Op>], moment: Rank) -> Option<super::Since<Self::Op>> {
         let key = calls.first()?.op.0;
         if calls.iter().any(|call| call.op.0 != key) {
             return None;
         }
         let inner: Vec<Call<M::Op>> = calls.iter().map(|call| Self::inner(call)).collect();
-        let left = self.object.since(&inner.iter().collect::<Vec<_>>(), moment)?;
+        let super::Since { past, rest } = self.object.since(&inner.iter().collect::<Vec<_>>(), moment)?;
         let outer = |call: Call<M::Op>| {
             let Call { op, call, ret, process, index, invoke_ns, complete_ns } = call;
             Call { op: (key, op), call, ret, process, index, invoke_ns, complete_ns }
         };
-        Some(left.into_iter().map(|(at, call)| (at, outer(call))).collect())
+        Some(super::Since { past, rest: rest.into_iter().map(|(at, call)| (at, outer(call))).collect() })
     }
 
     fn shortcut(&self, calls: &[&Call<Self::Op>]) -> super::Shortcut {

@@ -189,10 +189,10 @@ pub trait Model {
         None
     }
 
-    /// What remains of a history, with places in the list, when all that had returned before `moment` is told
-    /// as one operation, and nothing that was answered to whoever asked before it is kept; none where that
-    /// can't be said. If the whole history has an order, then what remains of it must have one too.
-    fn since(&self, _calls: &[&Call<Self::Op>], _moment: Rank) -> Option<Vec<(usize, Call<Self::Op>)>> {
+    /// What remains of a history when what had returned before `moment` is told as one operation; none where
+    /// that can't be said, or nothing had returned. If the whole history has an order, then what remains of it
+    /// must have one too.
+    fn since(&self, _calls: &[&Call<Self::Op>], _moment: Rank) -> Option<Since<Self::Op>> {
         None
     }
 
@@ -201,6 +201,15 @@ pub trait Model {
     fn shortcut(&self, _calls: &[&Call<Self::Op>]) -> Shortcut {
         Shortcut::None
     }
+}
+
+/// What remains of a history whose past is told as one operation.
+#[derive(Clone, Debug)]
+pub struct Since<O> {
+    /// The operation that stands for the past, by its place in the history.
+    pub past: usize,
+    /// All that remains, that one among it, with their places in the history.
+    pub rest: Vec<(usize, Call<O>)>,
 }
 
 /// What a model can say of a history without a search.

@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::names::Names;
-use super::{Call, Model};
-use crate::history::{BAD_VERSION, Datum, EventKind, Record};
+use super::{Call, Model, Since};
+use crate::history::{BAD_VERSION, Datum, EventKind, Rank, Record};
 use crate::register::part;
 pub use crate::register::problem::Action;
 use crate::register::problem::{Entry, NIL, Problem, Val};
@@ -173,6 +173,25 @@ impl Model for Register {
         }
         // Nobody there knows of another beginning, which is one more source.
         (0..calls.len()).filter(|&at| matches!(calls[at].op, Action::Refused(_))).collect()
+    }
+
+    /// Of the changes that had returned by then the one that was asked for last is told as a write. What had
+    /// returned before it was asked for comes before it in every order, and is left out. Whatever comes after
+    /// it there is still here, so what was asked for once it had returned, saw the same. The others may
+    /// come before it: of those only the change is kept, which is as good as a write.
+    fn since(&self, calls: &[&Call<Action>], moment: Rank) -> Option<Since<Action>> {
+        let returned = calls.iter().enumerate().filter(|(_, call)| call.ret < moment);
+        let changes = returned.filter(|(_, call)| call.op.written().is_some());
+        let (past, last) = changes.max_by_key(|(_, call)| call.call)?;
+        let rest = calls.iter().enumerate().filter_map(|(at, &call)| {
+            if call.ret < last.call {
+                return None;
+            }
+            let is_after = call.call > last.ret;
+            let op = if is_after { call.op } else { Action::Write(call.op.written()?) };
+            Some((at, Call { op, ..call.clone() }))
+        });
+        Some(Since { past, rest: rest.collect() })
     }
 
     fn shows_reasons(&self) -> bool {

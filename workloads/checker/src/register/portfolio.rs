@@ -113,7 +113,8 @@ impl Refutation {
                 let few: Vec<&Call<Action>> = among.iter().map(|&at| &all[at]).collect();
                 let object = Object { seen: &Register::seeing(&few), ..object };
                 let shrunk = shrink::from_stuck(object, &few, at, budget);
-                Shrunk { from: shrunk.from.into_iter().map(|at| among[at]).collect(), ..shrunk }
+                let past = shrunk.past.map(|at| among[at]);
+                Shrunk { from: shrunk.from.into_iter().map(|at| among[at]).collect(), past, ..shrunk }
             }
             Self::Shown(shrunk) => shrunk,
         }

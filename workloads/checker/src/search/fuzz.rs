@@ -21,7 +21,7 @@ use crate::model::mutex::{Mutex, MutexOp};
 use crate::model::queue::{Queue, QueueOp};
 use crate::model::register::{Action, Register};
 use crate::model::set::{Set, SetOp};
-use crate::model::{Call, Model, Shortcut};
+use crate::model::{Call, Model, Shortcut, Since};
 use crate::verdict::Verdict;
 
 const USUAL_CASES: u64 = 3_000;
@@ -367,7 +367,7 @@ fn parts_keep_an_order<M: Play>(
         }
     }
     let moment = Rank::try_from(chance.below(2 * calls.len() + 1)).unwrap();
-    if let Some(rest) = model.since(calls, moment)
+    if let Some(Since { rest, .. }) = model.since(calls, moment)
         && expected
         && !has_order(model, &rest.iter().map(|(_, call)| call).collect::<Vec<_>>())
     {

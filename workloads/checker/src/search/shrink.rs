@@ -28,7 +28,7 @@ use super::{Found, depth_first, frontier, plain};
 use crate::budget::{Budget, Meter};
 use crate::history::{NEVER, Rank};
 use crate::minimize::{Allowance, leave_out, leave_out_pairs, widths};
-use crate::model::{Call, Model};
+use crate::model::{Call, Model, Since};
 
 /// A small part of a history that has no order.
 #[derive(Clone, Debug)]
@@ -38,6 +38,8 @@ pub struct Shrunk<O> {
     pub part: Vec<Call<O>>,
     /// For each its place in the whole.
     pub from: Vec<usize>,
+    /// Which of them stands for all that was before, by its place in the whole.
+    pub past: Option<usize>,
     /// What the plain search says of the part.
     pub plain: Found,
 }
@@ -108,8 +110,20 @@ pub fn from_stuck<M: Model>(
     budget: &Budget,
 ) -> Shrunk<M::Op> {
     let whole = prefix(calls, stuck_at);
-    let (base, culprit) = without_the_past(object, &whole, stuck_at, budget).unwrap_or((whole, stuck_at));
-    Shrinker::new(object, base, Some(culprit), budget).run()
+    match without_the_past(object, &whole, stuck_at, budget) {
+        Some(Recent { rest, past, culprit }) => {
+            let shrinker = Shrinker::new(object, rest, Some(culprit), budget);
+            Shrinker { past: Some(past), ..shrinker }.run()
+        }
+        None => Shrinker::new(object, whole, Some(stuck_at), budget).run(),
+    }
+}
+
+/// A history whose past is told as one operation, all by their places in the whole.
+struct Recent<O> {
+    rest: Placed<O>,
+    past: usize,
+    culprit: usize,
 }
 
 /// Operations with their places in the whole.
@@ -122,20 +136,22 @@ fn without_the_past<M: Model>(
     whole: &[(usize, Call<M::Op>)],
     stuck_at: usize,
     budget: &Budget,
-) -> Option<(Placed<M::Op>, usize)> {
+) -> Option<Recent<M::Op>> {
     let calls: Vec<&Call<M::Op>> = whole.iter().map(|(_, call)| call).collect();
     let called = whole.iter().find(|&&(from, _)| from == stuck_at)?.1.call;
     let mut moments: Vec<Rank> = calls.iter().map(|call| call.call).filter(|&call| call <= called).collect();
     moments.sort_unstable();
     let mut kept = 1;
     while kept < moments.len() {
-        let rest = object.itself.since(&calls, moments[moments.len() - kept])?;
+        let Since { past, rest } = object.itself.since(&calls, moments[moments.len() - kept])?;
         let part: Vec<&Call<M::Op>> = rest.iter().map(|(_, call)| call).collect();
         let mut meter = Meter::new(&budget.with_steps(budget.steps.min(SHRINK_STEPS)));
         if let Found::NoOrder { stuck_at } = frontier::search(object.seen, &part, false, &mut meter) {
             let part = prefix(&part, stuck_at);
             let from = |at: usize| whole[rest[at].0].0;
-            return Some((part.into_iter().map(|(at, call)| (from(at), call)).collect(), from(stuck_at)));
+            let (past, culprit) = (whole[past].0, from(stuck_at));
+            let rest = part.into_iter().map(|(at, call)| (from(at), call)).collect();
+            return Some(Recent { rest, past, culprit });
         }
         kept = kept.saturating_mul(4);
     }
@@ -229,6 +245,8 @@ struct Shrinker<'a, M: Model> {
     /// An operation that is kept although the rest explains the state: the last change that was about the
     /// same.
     pinned: Option<usize>,
+    /// The operation that stands for the past, which stays: without it nobody could say what there was.
+    past: Option<usize>,
     budget: &'a Budget,
     allowance: Allowance<'a>,
 }
@@ -267,7 +285,7 @@ impl<'a, M: Model> Shrinker<'a, M> {
         }
         let steps = budget.steps.min(SHRINK_STEPS.max(candidate_steps.saturating_mul(2)));
         let allowance = Allowance::new(budget, MAX_CANDIDATES, candidate_steps, steps);
-        Self { model, seen, base, culprit, pinned, budget, allowance }
+        Self { model, seen, base, culprit, pinned, past: None, budget, allowance }
     }
 
     fn elements(&self) -> BTreeSet<u64> {
@@ -296,6 +314,9 @@ impl<'a, M: Model> Shrinker<'a, M> {
     /// Whether the part has no order for certain; if so, at which of its operations that shows.
     fn refutes(&mut self, selection: &Selection) -> Option<usize> {
         let part = self.part(selection);
+        if self.past.is_some_and(|past| part.iter().all(|&(from, _)| from != past)) {
+            return None;
+        }
         let mut meter = self.meter(self.base.len())?;
         let calls: Vec<&Call<M::Op>> = part.iter().map(|(_, call)| call).collect();
         let mut found = if calls.len() <= PLAIN_OPS {
@@ -477,7 +498,8 @@ impl<'a, M: Model> Shrinker<'a, M> {
         let steps = self.budget.steps.min(LAST_STEPS);
         let mut meter = Meter::new(&self.budget.with_steps(steps));
         let plain = plain::search(self.model, &part.iter().collect::<Vec<_>>(), &mut meter);
-        Shrunk { part, from, plain }
+        let past = self.past.filter(|past| from.contains(past));
+        Shrunk { part, from, past, plain }
     }
 }
 
