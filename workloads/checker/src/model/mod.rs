@@ -190,8 +190,8 @@ pub trait Model {
     }
 
     /// What remains of a history when what had returned before `moment` is told as one operation; none where
-    /// that can't be said, or nothing had returned. If the whole history has an order, then what remains of it
-    /// must have one too.
+    /// that can't be said, or nothing had returned. If the whole history has an order, then what remains of
+    /// it must have one too.
     fn since(&self, _calls: &[&Call<Self::Op>], _moment: Rank) -> Option<Since<Self::Op>> {
         None
     }
