@@ -422,3 +422,34 @@ fn a_history_that_was_cut_within_a_long_fault_accuses_nobody() {
     let output = judged(&left);
     assert_eq!(output.status.code(), Some(2), "operations are missing: {}", text(&output));
 }
+
+#[test]
+fn a_violation_is_made_smaller_up_to_its_moment_and_one_that_is_not_seen_again_is_said_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bug = "run --cluster sim --seed 3 --time-limit 16s --rate 200 --nemesis partition-leader --name broken \
+               --mutant commit-alone";
+    let run = run(folder.path(), "runs", 1, &bug.split_whitespace().collect::<Vec<_>>());
+    let shrink = |run: &Path| {
+        let words = ["shrink", &run.display().to_string(), "--store", "small", "--format", "json"];
+        harness(folder.path(), &words)
+    };
+    let output = shrink(&run);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let small: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let time = &small["workload_ms"];
+    assert!(time[1].as_u64() < time[0].as_u64(), "what comes behind is cut off: {small}");
+    assert!(small["faults"][1].as_u64() < small["faults"][0].as_u64(), "{small}");
+    // A check that accuses in no smaller run is never seen again.
+    let file = run.join("results.json");
+    let mut results: Value = json(file.clone());
+    for check in results["checks"].as_array_mut().expect("checks") {
+        if check["verdict"] == "invalid" {
+            check["name"] = "made-up".into();
+        }
+    }
+    std::fs::write(&file, results.to_string()).expect("written");
+    let output = shrink(&run);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let small: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(small["seen"], false, "{small}");
+}

@@ -1,15 +1,19 @@
 //! `harness shrink`: a run that shows a violation, made smaller while it still shows it.
 //!
 //! A person understands one fault and five seconds, not twenty and five minutes. So what does not matter is
-//! taken away: what came after the violation, then faults, then calm, then clients; at last the same schedule
-//! is tried in the simulator, where it would repeat exactly. A real run does not repeat exactly, so each
-//! smaller one has several tries, and counts when one of them shows a violation of the same check. The
-//! halving of faults is delta debugging (Zeller and Hildebrandt, 2002).
+//! taken away: what came after the violation, then all faults, then some, then calm, then clients, then what
+//! comes after the violation now; at last the same schedule is tried in the simulator, where it would repeat
+//! exactly. A real run does not repeat exactly, so each smaller one has several tries, ends at its first
+//! violation where the workload is judged meanwhile, and counts when it shows a violation of the same check.
+//! The halving of faults is delta debugging (Zeller and Hildebrandt, 2002).
+//!
+//! What is never seen again is not smaller: that is said, and the status is that of a run that shows nothing.
 //!
 //! Every smaller run is a folder that `harness replay` runs again.
 
 mod smaller;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -44,7 +48,11 @@ pub fn shrink(args: &ShrinkArgs) -> Result<Exit, Failure> {
         Err(failure) => return Err(failure),
     }
     shrinking.tell(&begun)?;
-    Ok(if interrupted { Exit::Interrupted } else { Exit::Done })
+    Ok(match (interrupted, shrinking.seen) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Done,
+        (false, false) => Exit::Unknown,
+    })
 }
 
 /// A search for a smaller run.
@@ -63,6 +71,8 @@ struct Shrinking<'a> {
     until: Instant,
     /// Runs made.
     runs: u32,
+    /// Whether any of them showed it.
+    seen: bool,
     in_the_simulator: Option<bool>,
 }
 
@@ -91,21 +101,24 @@ impl<'a> Shrinking<'a> {
             folder: args.path.clone(),
             until: Instant::now() + budget,
             runs: 0,
+            seen: false,
             in_the_simulator: None,
         })
     }
 
     /// Tries each way to make the run smaller, the coarse ones first.
     fn try_everything(&mut self) -> Result<(), Failure> {
-        if let Some(end_ms) = smaller::end_of_the_violation(&self.results) {
+        let cut = match smaller::end_of_the_violation(&self.results) {
+            Some(end_ms) => self.best.until(end_ms),
+            None => self.best.clone(),
+        };
+        if !self.try_one("without any fault", &cut.with(&BTreeSet::new()))? {
             let faults = self.best.in_force(&self.args.path, &self.results);
-            let only = self.best.until(end_ms).with(&faults);
-            if !self.try_one("what was in force at the violation", &only)? {
-                let cut = self.best.until(end_ms);
+            if !self.try_one("what was in force at the violation", &cut.with(&faults))? {
                 self.try_one("what came before the violation's end", &cut)?;
             }
+            self.fewer_faults()?;
         }
-        self.fewer_faults()?;
         let early = self.best.begun_at_once();
         self.try_one("without the calm before the first fault", &early)?;
         while self.best.clients() > 2 {
@@ -114,7 +127,20 @@ impl<'a> Shrinking<'a> {
                 break;
             }
         }
+        self.cut_again()?;
         self.try_the_simulator()
+    }
+
+    /// Less time, where the violation comes earlier now. What nothing smaller showed is tried as it was.
+    fn cut_again(&mut self) -> Result<(), Failure> {
+        if !self.seen {
+            let as_it_was = self.best.clone();
+            return self.try_times("as it was", &as_it_was).map(drop);
+        }
+        let results: Results = RunFolder::read_named_json(&RunFolder::at(&self.folder).results())?;
+        let Some(end_ms) = smaller::end_of_the_violation(&results) else { return Ok(()) };
+        let cut = self.best.until(end_ms);
+        self.try_one("what comes before the violation's end now", &cut).map(drop)
     }
 
     /// Takes away halves, then quarters, and at last single faults.
@@ -138,6 +164,10 @@ impl<'a> Shrinking<'a> {
         if *smaller == self.best {
             return Ok(false);
         }
+        self.try_times(what, smaller)
+    }
+
+    fn try_times(&mut self, what: &str, smaller: &Candidate) -> Result<bool, Failure> {
         for _ in 0..self.args.tries {
             if Instant::now() >= self.until {
                 return Ok(false);
@@ -146,6 +176,7 @@ impl<'a> Shrinking<'a> {
                 self.progress.say(&format!("{what}: still there ({})", smaller.sentence()));
                 self.best = smaller.clone();
                 self.folder = folder;
+                self.seen = true;
                 return Ok(true);
             }
         }
@@ -159,7 +190,10 @@ impl<'a> Shrinking<'a> {
         let variant = self.args.store.join("smaller").join(format!("{}-{}", std::process::id(), self.runs));
         smaller.write(&variant, &self.args.again)?;
         let order = match replay::order(&replay_of(self.args, &variant, cluster)) {
-            Ok(order) => order,
+            Ok(mut order) => {
+                order.options.fail_fast = order.options.can_fail_fast().is_ok();
+                order
+            }
             // What is too small to be a run is no smaller run.
             Err(Failure::Usage(why)) => {
                 self.progress.say(&format!("not possible: {why}"));
@@ -214,20 +248,30 @@ impl<'a> Shrinking<'a> {
             workload_ms: (begun.workload_ms(), best.workload_ms()),
             in_the_simulator: self.in_the_simulator,
             runs: self.runs,
+            seen: self.seen,
         };
         match self.args.format {
             Format::Json => {
                 let text = serde_json::to_string_pretty(&shrunk).context("encoding the result")?;
                 print(&(text + "\n"))
             }
-            Format::Human => print(&screen(&shrunk, &self.check, self.args)),
+            Format::Human => print(&screen(&shrunk, &self.check, self.best.variables(), self.args)),
         }
     }
 }
 
-fn screen(shrunk: &Shrunk, check: &str, args: &ShrinkArgs) -> String {
-    let mut again = vec![typed::word(&shrunk.folder)];
+fn screen(shrunk: &Shrunk, check: &str, variables: &BTreeMap<String, String>, args: &ShrinkArgs) -> String {
+    let mut again =
+        vec![format!("{}harness replay {}", typed::assignments(variables), typed::word(&shrunk.folder))];
     again.extend(replay::typed_here(&args.again));
+    if !shrunk.seen {
+        return format!(
+            "{check} was not seen again, in {}: nothing is smaller. More --tries and a longer --budget may \
+             show it\n\nrepeat     {}\n",
+            plural(u64::from(shrunk.runs), "run"),
+            again.join(" ")
+        );
+    }
     let Shrunk { faults, clients, workload_ms, runs, .. } = shrunk;
     let time = |ms: u64| span::show(Duration::from_millis(ms));
     let simulator = match shrunk.in_the_simulator {
@@ -237,7 +281,7 @@ fn screen(shrunk: &Shrunk, check: &str, args: &ShrinkArgs) -> String {
     };
     format!(
         "{check} is still broken, after {}\n\nfaults     {} of {}\nclients    {} of {}\ntime       {} of \
-         {}{simulator}\nrepeat     harness replay {}\n",
+         {}{simulator}\nrepeat     {}\n",
         plural(u64::from(*runs), "run"),
         faults.1,
         faults.0,

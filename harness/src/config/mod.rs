@@ -485,11 +485,12 @@ impl RunOptions {
         self.check_loss(image)
     }
 
-    /// What would never be seen can't end a run.
     fn check_fail_fast(&self) -> Result<(), Failure> {
-        if !self.fail_fast {
-            return Ok(());
-        }
+        if self.fail_fast { self.can_fail_fast() } else { Ok(()) }
+    }
+
+    /// Whether a violation can end such a run: what would be seen at its end only can't.
+    pub fn can_fail_fast(&self) -> Result<(), Failure> {
         if !self.workload.goes_along() {
             return Err(Failure::usage(format!(
                 "--fail-fast: the workload {} is judged at its end only; leave the flag out, or take \

@@ -240,6 +240,7 @@ pub(crate) fn violate(night: &mut Night, which: usize, sentence: &str) {
             workload_ms: (60_000, 4_000),
             in_the_simulator: Some(true),
             runs: 31,
+            seen: true,
         }),
         folder,
         replays: Replays { shown: 2, of: 3 },

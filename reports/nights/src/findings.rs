@@ -59,6 +59,14 @@ pub struct Shrunk {
     pub in_the_simulator: Option<bool>,
     /// Runs that it took.
     pub runs: u32,
+    /// Whether any of them showed it again. Nobody keeps one of which that is not so.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub seen: bool,
+}
+
+/// What is kept was seen.
+fn yes() -> bool {
+    true
 }
 
 /// What a finding is in one night.

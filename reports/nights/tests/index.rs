@@ -79,6 +79,7 @@ fn finding() -> Line {
         workload_ms: (2, 1),
         in_the_simulator: Some(true),
         runs: 3,
+        seen: true,
     };
     Line::Finding(Found {
         night: text("n"),

@@ -1,6 +1,6 @@
 //! A run as data that can be made smaller: its flags, and its faults as planned.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -54,6 +54,11 @@ impl Candidate {
 
     pub(super) fn cluster(&self) -> ClusterKind {
         self.run.cluster
+    }
+
+    /// Variables that the run was set up with.
+    pub(super) fn variables(&self) -> &BTreeMap<String, String> {
+        &self.run.variables
     }
 
     /// No workload is shorter, because a shorter one has no room for a fault.
@@ -153,7 +158,9 @@ fn span_of_the_violation(results: &Results) -> Option<(u64, u64)> {
 
 /// When the violation was complete, in ms since the first operation of the workload.
 pub(super) fn end_of_the_violation(results: &Results) -> Option<u64> {
-    let (_, to) = span_of_the_violation(results)?;
+    let live = results.live.as_ref().and_then(|live| Some(live.violation.as_ref()?.happened_ns));
+    let judged = span_of_the_violation(results).map(|(_, to)| to);
+    let to = live.into_iter().chain(judged).min()?;
     // The start of the members is before the workload, and is not known more exactly: a little more is cut
     // off later.
     Some(to / 1_000_000)
