@@ -426,8 +426,8 @@ fn a_history_that_was_cut_within_a_long_fault_accuses_nobody() {
 #[test]
 fn a_violation_is_made_smaller_up_to_its_moment_and_one_that_is_not_seen_again_is_said_so() {
     let folder = tempfile::tempdir().expect("a folder");
-    let bug = "run --cluster sim --seed 3 --time-limit 16s --rate 200 --nemesis partition-leader --name broken \
-               --mutant commit-alone";
+    let bug = "run --cluster sim --seed 3 --time-limit 16s --rate 200 --nemesis partition-leader \
+               --name broken --mutant commit-alone";
     let run = run(folder.path(), "runs", 1, &bug.split_whitespace().collect::<Vec<_>>());
     let shrink = |run: &Path| {
         let words = ["shrink", &run.display().to_string(), "--store", "small", "--format", "json"];

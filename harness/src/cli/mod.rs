@@ -207,9 +207,10 @@ pub struct RunArgs {
     /// bundled node]
     #[arg(long, value_name = "TIME")]
     pub peer_timeout: Option<String>,
-    /// When killed members lose what they had not synced: kill-all, always, never
-    #[arg(long, value_name = "WHEN", default_value = "kill-all")]
-    pub lose_unsynced: String,
+    /// When killed members lose what they had not synced: kill-all, always, never [default: kill-all; never
+    /// where nobody knows what they have synced]
+    #[arg(long, value_name = "WHEN")]
+    pub lose_unsynced: Option<String>,
 }
 
 /// What is brought along to be members, and who reaches it. It decides what code runs and is never taken from

@@ -16,7 +16,7 @@ use super::{RunArgs, names};
 use crate::cli::seed;
 use crate::cluster::ports::MAX_MEMBERS;
 use crate::config::{
-    ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, Template, Where, usual_interval,
+    ASKED_FOR, Containers, LoseUnsynced, Planted, RunOptions, Template, Where, usual_interval, usual_loss,
 };
 use crate::exit::Failure;
 use crate::nemesis::{self, Nemesis};
@@ -99,7 +99,10 @@ impl RunOptions {
                 args.peer_timeout.as_deref(),
                 usual.usual_peer_timeout,
             )?,
-            lose_unsynced: lose_unsynced(&args.lose_unsynced)?,
+            lose_unsynced: match &args.lose_unsynced {
+                Some(text) => lose_unsynced(text)?,
+                None => usual_loss(usual.tells_synced, args.brought.image.is_some()),
+            },
             overlap: args.overlap,
             fail_fast: args.fail_fast,
             compress: args.compress,
@@ -372,19 +375,19 @@ mod tests {
             ("--image zookeeper --mutant commit-alone", "bundled node only"),
             ("--mutant log-hole", "write --cluster sim"),
             ("--cluster process --mutant log-hole", "write --cluster sim"),
-            ("--image zookeeper --nemesis kill-all", "--lose-unsynced never"),
+            ("--image zookeeper --nemesis kill-all --lose-unsynced kill-all", "--lose-unsynced never"),
             ("--cluster proces", "did you mean `process`?"),
             ("--system zookeper", "did you mean `zookeeper`?"),
             ("--system mixed:5", "all of them is --system zookeeper"),
             ("--system zookeeper --cluster docker", "or leave out --system and name an image of it"),
             ("--system mixed:2 --cluster sim", "write --cluster process"),
             ("--system zookeeper --image x", "leave one of them out"),
-            ("--system mixed:2 --mutant commit-alone", "bundled node only"),
-            ("--system zookeeper --nemesis kill-all", "--lose-unsynced never"),
+            ("--system mixed:2 --mutant commit-alone", "it is a bug of the bundled node"),
+            ("--system zookeeper --nemesis kill-all --lose-unsynced kill-all", "--lose-unsynced never"),
             ("--system etcd --cluster docker", "write --cluster process"),
             ("--system etcd --workload ephemeral", "take register, set, append"),
-            ("--system etcd --mutant commit-alone", "bundled node only"),
-            ("--system etcd --nemesis kill-all", "--lose-unsynced never"),
+            ("--system etcd --mutant commit-alone", "it is a bug of the bundled node"),
+            ("--system etcd --nemesis kill-all --lose-unsynced kill-all", "--lose-unsynced never"),
             ("--system etcd --nemesis replace-rolling", "one kind of server"),
             ("--cluster sim --mutant cached-reads", "clients of real members"),
             (

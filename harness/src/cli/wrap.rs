@@ -72,9 +72,10 @@ pub struct WrapArgs {
     /// bundled node]
     #[arg(long, value_name = "TIME")]
     pub peer_timeout: Option<String>,
-    /// When killed members lose what they had not synced: kill-all, always, never
-    #[arg(long, value_name = "WHEN", default_value = "kill-all")]
-    pub lose_unsynced: String,
+    /// When killed members lose what they had not synced: kill-all, always, never [default: kill-all; never
+    /// where nobody knows what they have synced]
+    #[arg(long, value_name = "WHEN")]
+    pub lose_unsynced: Option<String>,
     /// Run the test commands in the containers of a Compose file instead of a command: the template of this
     /// name, or one that is drawn
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = ANY_TEMPLATE)]

@@ -705,7 +705,8 @@ impl RunOptions {
         flag("op-timeout", span::show(self.op_timeout), "500ms");
         flag("session-timeout", span::show(self.session_timeout), "10s");
         flag("peer-timeout", span::show(self.peer_timeout), &span::show(usual.usual_peer_timeout));
-        flag("lose-unsynced", self.lose_unsynced.name().to_owned(), "kill-all");
+        let loss = usual_loss(usual.tells_synced, self.containers.image.is_some());
+        flag("lose-unsynced", self.lose_unsynced.name().to_owned(), loss.name());
         flag("seed", self.seed.to_string(), "");
         if let Some(Template { name, folder, awaits_setup }) = &self.template {
             words.push(format!("--template {}", typed::word(name.as_deref().unwrap_or(ANY_TEMPLATE))));
@@ -734,6 +735,11 @@ pub fn usually_wanted(system: &dyn System, nodes: u32) -> Wanted {
         settings: Settings::new(),
         bug: None,
     }
+}
+
+/// When killed members lose what they had not synced, when nobody says: an image's have said nothing of it.
+pub fn usual_loss(tells_synced: bool, is_of_an_image: bool) -> LoseUnsynced {
+    if tells_synced && !is_of_an_image { LoseUnsynced::KillAll } else { LoseUnsynced::Never }
 }
 
 /// From onset to onset when nobody says: long enough for an election, and for what clients are.

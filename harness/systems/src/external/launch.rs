@@ -38,8 +38,21 @@ impl Installed {
     }
 }
 
+/// How placeholders begin that stand for something of one member.
+const OF_A_MEMBER: [&str; 8] =
+    ["{id}", "{data}", "{client}", "{client.", "{listen.", "{dial.", "{all:", "{others:"];
+
 /// What a program says of its version.
 fn version(words: &[String], description: &Description) -> Result<String, String> {
+    let of_a_member = |word: &&String| OF_A_MEMBER.iter().any(|placeholder| word.contains(placeholder));
+    if let Some(word) = words.iter().find(of_a_member) {
+        return Err(format!(
+            "version: {word}: no member is there when this is asked; of the placeholders it knows \
+             {{folder}} alone"
+        ));
+    }
+    let folder = description.folder.display().to_string();
+    let words: Vec<String> = words.iter().map(|word| word.replace("{folder}", &folder)).collect();
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).current_dir(&description.folder);
     program::mark(&mut command);
@@ -55,8 +68,9 @@ fn version_in(text: &str) -> String {
         word.contains('.')
             && word.split('.').take(2).all(|part| part.starts_with(|c: char| c.is_ascii_digit()))
     };
+    let digits = |word| str::trim_start_matches(word, |c: char| !c.is_ascii_digit());
     let mut words =
-        text.split_ascii_whitespace().map(|word| word.trim_start_matches(|c: char| !c.is_ascii_digit()));
+        text.split_ascii_whitespace().map(|word| digits(word).trim_end_matches([',', ';', ')', ':']));
     let line = || text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     words.find(looks_like_one).unwrap_or_else(line).chars().take(VERSION_LENGTH).collect()
 }
@@ -162,6 +176,7 @@ mod tests {
             ("etcd Version: 3.4.23\nGit SHA: abc\n", "3.4.23"),
             ("psql (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)", "15.18"),
             ("nats-server: v2.12.1", "2.12.1"),
+            ("pysyncobj 0.3.17, Python 3.11.7", "0.3.17"),
             ("\n  unknown build\n", "unknown build"),
         ] {
             assert_eq!(version_in(text), version);
