@@ -78,7 +78,8 @@ pub fn functions() -> BTreeSet<Function> {
 }
 
 /// What a workload asks for by a function of its own, with this number as the last one of the argument where
-/// it is a change; none of a function that is not one workload's own.
+/// it is a change; none of a function that is not one workload's own, nor of a change without a number in its
+/// argument, whose request nobody would know again.
 #[must_use]
 pub fn example(function: Function, number: i64) -> Option<Op> {
     let has = |kind: &Kind| kind.0.words.iter().any(|word| word.function == function);
@@ -87,14 +88,14 @@ pub fn example(function: Function, number: i64) -> Option<Op> {
     let setup = workload.setup();
     let ops = setup.into_iter().chain((0..ENOUGH).map(|_| workload.next_op(0)));
     let is_one = |op: &Op| matches!(op.body, Body::Said { word, .. } if word.function == function);
-    ops.into_iter().find(is_one).map(|op| with_last(op, number))
+    ops.into_iter().find(is_one).and_then(|op| with_last(op, number))
 }
 
 /// So many operations of a workload have each of its functions.
 const ENOUGH: u32 = 1000;
 
-/// The same change with another last number in its argument.
-fn with_last(mut op: Op, number: i64) -> Op {
+/// The same change with another last number in its argument, if that has one; a look as it is.
+fn with_last(mut op: Op, number: i64) -> Option<Op> {
     let is_change = op.is_change();
     if let Body::Said { value, .. } = &mut op.body
         && is_change
@@ -103,15 +104,13 @@ fn with_last(mut op: Op, number: i64) -> Op {
             Value::One(last) | Value::Pair(_, last) => *last = number,
             Value::List(list) => {
                 let mut longer = list.to_vec();
-                if let Some(last) = longer.last_mut() {
-                    *last = number;
-                }
+                *longer.last_mut()? = number;
                 *list = longer.into();
             }
-            _ => {}
+            _ => return None,
         }
     }
-    op
+    Some(op)
 }
 
 /// What the functions of all workloads ask for.
@@ -491,6 +490,8 @@ pub(crate) fn as_agreed(_: &[FinalState]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use checker::history::Effect;
+
     use super::*;
 
     #[test]
@@ -523,6 +524,8 @@ mod tests {
 
     #[test]
     fn a_function_of_one_workloads_own_has_an_example() {
+        static ASKED: Word =
+            Word { function: Function::named("asked"), effect: Effect::Change, read: |op, _| Ok(op.value()) };
         let value = |name: &'static str| {
             example(Function::named(name), 77).map(|op| (op.is_change(), op.value().to_string()))
         };
@@ -535,6 +538,9 @@ mod tests {
             assert_eq!(numbers(look), Some((false, false)), "{look}");
         }
         assert_eq!(example(Function::WRITE, 77), None);
+        let word = |value| with_last(Op::said(Object::SET, 0, &ASKED, value), 77);
+        assert_eq!(word(Value::Null), None, "nothing in a request for it is known again");
+        assert_eq!(word(Value::One(1)).map(|op| op.value()), Some(Value::One(77)));
     }
 
     #[test]
