@@ -326,7 +326,7 @@ fn kill(members: Vec<MemberId>) -> Action {
 #[test]
 fn every_mechanism_is_done_by_something() {
     for mechanism in Mechanism::ALL {
-        assert!(of(mechanism).count() > 0, "{}", mechanism.name);
+        assert!(of(mechanism).count() > 0 || mechanism.virtually.is_ok(), "{}", mechanism.name);
     }
 }
 
