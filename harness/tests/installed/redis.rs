@@ -14,7 +14,7 @@ const FAULT: [&str; 8] =
 /// An image with Redis and a shell.
 pub(crate) fn image() -> Option<Image> {
     let programs = [
-        ("redis-server", &["redis-server", "redis-sentinel"][..]),
+        ("redis-server", &["redis-server"][..]),
         ("redis-cli", &["redis-cli"]),
         ("sh", &["sh"]),
         ("mkdir", &["mkdir"]),
@@ -41,10 +41,10 @@ pub(crate) fn begun() -> tempfile::TempDir {
 
 #[test]
 fn redis_as_processes_loses_acknowledged_writes_and_is_told_so_or_accused() {
-    let (Some(_), Some(_)) = (which("redis-server"), which("redis-sentinel")) else {
-        eprintln!("skipped: redis-server and redis-sentinel are not installed");
+    if which("redis-server").is_none() {
+        eprintln!("skipped: redis-server is not installed");
         return;
-    };
+    }
     let _machine = MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let folder = begun();
     let run = [&["run", "--system", "./redis.toml", "--nodes", "3"], &FAULT[..]].concat();

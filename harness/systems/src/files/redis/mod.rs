@@ -20,5 +20,5 @@ pub(super) const FILES: Files = Files {
            as local processes:  harness run --system ./FILE --nodes 3 --workload set \
            --nemesis partition-leader,kill-leader --time-limit 60s\n\n\
            Containers need an image of Redis (--pull missing has it pulled, or REDIS_IMAGE=NAME of one\n\
-           that is there), processes redis-server and redis-sentinel, and the client python3.",
+           that is there), processes redis-server, and the client python3.",
 };

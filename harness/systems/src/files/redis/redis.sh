@@ -44,4 +44,5 @@ if [ ! -e "$DATA/sentinel.conf" ]; then
 fi
 
 redis-server "$DATA/redis.conf" &
-exec redis-sentinel "$DATA/sentinel.conf"
+# The same as redis-sentinel, which some systems install by itself.
+exec redis-server "$DATA/sentinel.conf" --sentinel
