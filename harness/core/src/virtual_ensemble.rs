@@ -15,7 +15,7 @@ use runs::member::MemberId;
 use runs::observed::Shut;
 use workloads::{Op, Outcome, Workload};
 
-use crate::condition::{Condition, Delay, Quality};
+use crate::condition::{Condition, LinkCondition, Quality};
 use crate::cut::Pair;
 
 /// What a world is made of.
@@ -94,8 +94,8 @@ pub trait VirtualEnsemble {
     fn process(&self, member: MemberId) -> Process;
     /// Whether what is sent in a direction arrives.
     fn passes(&self, pair: Pair) -> bool;
-    /// By how much a direction is slower than usual.
-    fn slower(&self, pair: Pair) -> Delay;
+    /// What a direction is like, as far as it lets anything pass.
+    fn link(&self, pair: Pair) -> LinkCondition;
     /// How long the newest of what was sent in a direction took, in microseconds, since one was last made
     /// slower, or all are quick again.
     fn delays(&self, pair: Pair) -> Vec<u64>;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use harness_world::clock::Clock;
 use harness_world::dice::{Chance, Dice, Stream};
-use harness_world::links::{Links, Slower};
+use harness_world::links::Links;
 use harness_world::time::{Queue, Time};
 use harness_world::trace::Trace;
 use workloads::{Op, Outcome};
@@ -267,12 +267,11 @@ impl<P: Protocol, O> Ensemble<P, O> {
             self.queue.plan(self.now + 1, Event::Arrive(from, to, message));
             return;
         }
-        let Slower { latency_us, jitter_us } = self.links.slower(from.place(), to.place());
         // Now and then one takes many times as long, and is overtaken.
         let times = if self.network.chance(self.manners.late) { self.network.between(2, 60) } else { 1 };
-        let jitter = if jitter_us == 0 { 0 } else { self.network.between(0, jitter_us) };
+        let added = self.links.added_us(from.place(), to.place(), &mut self.network);
         let usual = self.network.around(self.manners.delay_us) * times;
-        let delay = usual.saturating_add(latency_us).saturating_add(jitter);
+        let delay = usual.saturating_add(added);
         if self.network.chance(self.manners.lost) {
             self.step(&Step::Lose(from, to, message));
             return;

@@ -199,7 +199,7 @@ fn delays(world: &dyn VirtualEnsemble, in_force: &InForce, members: &[MemberId])
         for to in members.iter().filter(|to| *to != from) {
             let pair = Pair::new(*from, *to);
             let wanted = in_force.link(pair).delay;
-            let fits = world.slower(pair) == wanted;
+            let fits = world.link(pair).delay == wanted;
             (slow, others) = (slow + u32::from(!wanted.is_none()), others + u32::from(wanted.is_none()));
             fitting += u32::from(fits);
         }

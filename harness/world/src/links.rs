@@ -9,6 +9,8 @@
 
 use std::collections::VecDeque;
 
+use crate::dice::Dice;
+
 /// A machine's place in the world.
 pub type HostIndex = usize;
 
@@ -67,10 +69,16 @@ impl Links {
         &self.links[from * self.members + to]
     }
 
-    /// The delay of a direction: the usual one, and by what it is slower now.
-    pub fn delay_us(&self, from: HostIndex, to: HostIndex) -> u64 {
-        let link = self.at(from, to);
-        link.delay_us + link.slower.latency_us
+    /// The usual delay of a direction.
+    pub fn usual_us(&self, from: HostIndex, to: HostIndex) -> u64 {
+        self.at(from, to).delay_us
+    }
+
+    /// By how much what is sent now takes longer than usual. Without jitter nothing is drawn.
+    pub fn added_us(&self, from: HostIndex, to: HostIndex, dice: &mut Dice) -> u64 {
+        let Slower { latency_us, jitter_us } = self.slower(from, to);
+        let jitter = if jitter_us == 0 { 0 } else { dice.between(0, jitter_us) };
+        latency_us.saturating_add(jitter)
     }
 
     /// By how much a direction is slower than usual.
@@ -177,7 +185,9 @@ mod tests {
         let by = |latency_us, jitter_us| Slower { latency_us, jitter_us };
         links.slow(0, 1, by(100, 7));
         links.slow(0, 1, by(50, 0));
-        assert_eq!((links.delay_us(0, 1), links.delay_us(1, 0)), (155, 5));
+        let mut dice = Dice::new(0);
+        assert!((150..=157).contains(&links.added_us(0, 1, &mut dice)));
+        assert_eq!((links.usual_us(0, 1), links.added_us(1, 0, &mut dice)), (5, 0));
         links.quicken(0, 1, by(100, 7));
         assert!(links.are_slow());
         assert_eq!(links.slower(0, 1), by(50, 0));

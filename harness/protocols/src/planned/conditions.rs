@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use harness_core::condition::{Condition, Delay, LinkCondition, Quality};
 use harness_core::cut::{Pair, Severing};
-use harness_world::links::{Block, HostIndex, Slower};
+use harness_world::links::{Block, HostIndex, Links, Slower};
 use runs::events::Event;
 
 use super::{Planned, id};
@@ -28,9 +28,12 @@ fn slower(by: Delay) -> Slower {
     Slower { latency_us: whole(by.latency), jitter_us: whole(by.jitter) }
 }
 
-/// The same as the bench has it.
-pub(super) fn delay(by: Slower) -> Delay {
-    Delay { latency: Duration::from_micros(by.latency_us), jitter: Duration::from_micros(by.jitter_us) }
+/// What a direction is like, as far as it lets anything pass.
+pub(super) fn link(links: &Links, from: HostIndex, to: HostIndex) -> LinkCondition {
+    let Slower { latency_us, jitter_us } = links.slower(from, to);
+    let delay =
+        Delay { latency: Duration::from_micros(latency_us), jitter: Duration::from_micros(jitter_us) };
+    LinkCondition { delay, ..LinkCondition::default() }
 }
 
 fn block(how: Severing) -> Block {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use checker::history::Event as Line;
-use harness_core::condition::{Condition, Delay, Quality};
+use harness_core::condition::{Condition, LinkCondition, Quality};
 use harness_core::cut::Pair;
 use harness_core::virtual_ensemble::{Arrivals, Process, Setting, VirtualEnsemble};
 use harness_world::dice::Chance;
@@ -207,10 +207,9 @@ impl<P: Protocol> VirtualEnsemble for Planned<P> {
         self.place(pair).is_some_and(|(from, to)| self.ensemble.links.passes(from, to))
     }
 
-    fn slower(&self, pair: Pair) -> Delay {
-        let place = self.place(pair);
-        place
-            .map_or_else(Delay::default, |(from, to)| conditions::delay(self.ensemble.links.slower(from, to)))
+    fn link(&self, pair: Pair) -> LinkCondition {
+        let links = &self.ensemble.links;
+        self.place(pair).map_or_else(LinkCondition::default, |(from, to)| conditions::link(links, from, to))
     }
 
     fn delays(&self, pair: Pair) -> Vec<u64> {

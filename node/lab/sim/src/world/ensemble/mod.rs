@@ -87,15 +87,12 @@ impl Ensemble {
 
     /// The delay of a message on a link, as drawn for this one message.
     pub(super) fn link_delay(&self, clock: &mut Clockwork, from: HostIndex, to: HostIndex) -> u64 {
-        let mut usual = self.links.delay_us(from, to) + clock.dice.between(0, clock.drawn.jitter_us);
-        let slower = self.links.slower(from, to);
-        if slower.jitter_us > 0 {
-            usual += clock.dice.between(0, slower.jitter_us);
-        }
+        let usual = self.links.usual_us(from, to) + clock.dice.between(0, clock.drawn.jitter_us);
+        let delay = usual + self.links.added_us(from, to, &mut clock.dice);
         if clock.dice.chance(clock.drawn.spike) {
-            usual + clock.dice.between(0, clock.drawn.spike_us)
+            delay + clock.dice.between(0, clock.drawn.spike_us)
         } else {
-            usual
+            delay
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use harness_core::condition::{Condition, Delay, LinkCondition};
+use harness_core::condition::{Condition, Delay, LinkCondition, Quality};
 use harness_core::cut::{Pair, Severing};
 use harness_core::virtual_ensemble::Process;
 use harness_world::dice::Chance;
@@ -14,7 +14,15 @@ use runs::events::{Event, Said};
 
 use super::super::{Clockwork, Ensemble, Oracle, World};
 use super::server;
-use crate::network::{Block, HostIndex};
+use crate::network::{Block, HostIndex, Links};
+
+/// Whether such a world has conditions of this quality.
+pub(super) fn can(quality: Quality) -> Result<(), String> {
+    match quality {
+        Quality::Passage | Quality::Delay | Quality::Process | Quality::Clock => Ok(()),
+        Quality::Disk => Err("its disks fail only as a seed of `harness sim` draws it".to_owned()),
+    }
+}
 
 /// By how much a link is slower.
 fn slower(by: Delay) -> Slower {
@@ -22,9 +30,12 @@ fn slower(by: Delay) -> Slower {
     Slower { latency_us: whole(by.latency), jitter_us: whole(by.jitter) }
 }
 
-/// The same as the bench has it.
-pub(super) fn delay(by: Slower) -> Delay {
-    Delay { latency: Duration::from_micros(by.latency_us), jitter: Duration::from_micros(by.jitter_us) }
+/// What a direction is like, as far as it lets anything pass.
+pub(super) fn link(links: &Links, from: HostIndex, to: HostIndex) -> LinkCondition {
+    let Slower { latency_us, jitter_us } = links.slower(from, to);
+    let delay =
+        Delay { latency: Duration::from_micros(latency_us), jitter: Duration::from_micros(jitter_us) };
+    LinkCondition { delay, ..LinkCondition::default() }
 }
 
 fn block(how: Severing) -> Block {

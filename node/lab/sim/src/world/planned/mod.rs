@@ -23,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use checker::history::Event as Line;
-use harness_core::condition::{Condition, Delay, Quality};
+use harness_core::condition::{Condition, LinkCondition, Quality};
 use harness_core::cut::Pair;
 use harness_core::virtual_ensemble::{Arrivals, Process, Setting, VirtualEnsemble};
 use harness_world::dice::Dice;
@@ -211,10 +211,7 @@ impl VirtualEnsemble for World {
     }
 
     fn can(&self, quality: Quality) -> Result<(), String> {
-        match quality {
-            Quality::Passage | Quality::Delay | Quality::Process | Quality::Clock => Ok(()),
-            Quality::Disk => Err("its disks fail only as a seed of `harness sim` draws it".to_owned()),
-        }
+        faults::can(quality)
     }
 
     fn impose(&mut self, condition: Condition) {
@@ -233,9 +230,9 @@ impl VirtualEnsemble for World {
         self.ensemble.place(pair).is_some_and(|(from, to)| self.ensemble.links.passes(from, to))
     }
 
-    fn slower(&self, pair: Pair) -> Delay {
+    fn link(&self, pair: Pair) -> LinkCondition {
         let place = self.ensemble.place(pair);
-        place.map_or_else(Delay::default, |(from, to)| faults::delay(self.ensemble.links.slower(from, to)))
+        place.map_or_else(LinkCondition::default, |(from, to)| faults::link(&self.ensemble.links, from, to))
     }
 
     fn delays(&self, pair: Pair) -> Vec<u64> {
